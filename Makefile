@@ -1,0 +1,156 @@
+# make alone builds both tools for this CPU; make help lists the rest.
+#
+# The default targets need go, gcc, g++, git, make and coreutils, nothing more:
+# recipes keep to plain sh and do without grep, sed and awk.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+
+# A container may set no HOME; go then has no place for its caches.
+ifeq ($(strip $(HOME)),)
+export HOME := $(CURDIR)/build/.home
+export GOFLAGS += -modcacherw
+endif
+
+GGML_MODULE := github.com/ollama/ollama
+STATICCHECK_VERSION := v0.8.2
+GOFUMPT_VERSION := v0.12.0
+GOLANGCI_VERSION := v2.15.0
+
+# --- compiler flags --------------------------------------------------------
+# cgo's own default is -O2 without SIMD, which makes ggml 4 to 80 times slower.
+# Every target uses the same flags, because go compiles ggml once per set.
+# No -Wstringop-overflow: gcc gives a false one in ggml's repack.cpp.
+
+GOARCH := $(shell go env GOARCH)
+ifeq ($(PORTABLE),1)
+  SIMD := $(if $(filter amd64,$(GOARCH)),-march=x86-64-v3)
+else
+  SIMD := $(if $(filter arm64,$(GOARCH)),-mcpu=native,-march=native)
+endif
+export CGO_ENABLED := 1
+export CGO_CFLAGS := $(strip -O3 $(SIMD))
+export CGO_CXXFLAGS := $(strip -O3 $(SIMD) -Wno-stringop-overflow)
+
+# --- which ggml ------------------------------------------------------------
+# Default: the pinned module, compiled by cgo. GGML_DIR=/path/to/llama.cpp/ggml:
+# that tree, built by CMake as shared libraries (see ggml/README.md).
+
+ifneq ($(GGML_DIR),)
+  override GGML_DIR := $(abspath $(GGML_DIR))
+  GGML_READY := build/ggml/lib
+  export GOFLAGS += -tags=ggml_dir
+  # go's build cache does not see headers change behind -I; a changed flag it sees.
+  HEADERS_SUM := $(firstword $(shell cat $(GGML_DIR)/include/*.h 2>/dev/null | cksum))
+  CGO_CFLAGS += -DGGML_HEADERS_SUM=$(HEADERS_SUM)
+endif
+
+# --- targets ---------------------------------------------------------------
+
+.PHONY: help
+help: ## list the targets
+	@echo "make [TARGET] [PORTABLE=1] [GGML_DIR=/path/to/ggml]"
+	@while IFS= read -r line; do \
+	  case "$$line" in \
+	    [a-z]*:*"## "*) printf '  %-10s %s\n' "$${line%%:*}" "$${line#*## }" ;; \
+	  esac; \
+	done < Makefile
+
+.PHONY: build
+build: headers ## the two tools, bin/convert-inkling and bin/inkling-run (default target)
+	go build -o bin/ ./cmd/convert-inkling ./cmd/inkling-run
+
+DEMO := build/demo
+.PHONY: demo
+demo: build ## convert the checkpoint in testdata, draw a picture, ask about it
+	bin/convert-inkling testdata/inkling-tiny -o $(DEMO) --outtype bf16 --force
+	go run ./examples/draw $(DEMO)/picture.png
+	bin/inkling-run run $(DEMO)/inkling-tiny-BF16.gguf "Describe the picture." --image $(DEMO)/picture.png
+
+.PHONY: test
+test: headers ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
+	go test -timeout 30m ./...
+
+.PHONY: test-ops
+test-ops: headers ## every ggml op and composition against its Go reference, on each device present
+	go test -count=1 -timeout 30m ./binding/...
+
+.PHONY: lint
+lint: headers tools ## gofumpt, go vet, staticcheck and the import rules: what CI asks for
+	@unformatted=$$($(GOFUMPT) -l $$(go list -f '{{.Dir}}/*.go' ./...)) && \
+	  if [ -n "$$unformatted" ]; then echo "not gofumpt-ed:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+	go test -count=1 -run '^TestLayers' .
+
+.PHONY: lint-full
+lint-full: lint $(GOLANGCI) ## lint and golangci-lint, which takes minutes to compile the first time
+	$(GOLANGCI) run ./...
+
+.PHONY: bench
+bench: headers ## all Go benchmarks, five runs each: feed the output to benchstat
+	go test -run '^$$' -bench . -benchmem -count 5 -timeout 60m ./...
+
+FUZZTIME := 30s
+.PHONY: fuzz
+fuzz: headers ## every fuzz target in the tree in turn, FUZZTIME=30s each
+	@for pkg in $$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
+	  names=$$(go test -list '^Fuzz' $$pkg) || exit 1; \
+	  for name in $$names; do \
+	    case $$name in Fuzz*) ;; *) continue ;; esac; \
+	    echo "$$pkg $$name"; \
+	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+# CUDA_ARCH as nvcc counts: 80 A100, 86 RTX 30, 89 RTX 40, 90 H100/H200, 120 RTX 50; native: the GPU in this machine.
+CUDA_ARCH := native
+.PHONY: cuda
+cuda: ## the CUDA backend as a loadable module, build/lib/libggml-cuda.so (CUDA_ARCH=90, JOBS=8)
+	@command -v cmake >/dev/null || { echo "make cuda: cmake not found (3.18 or later, 3.24 for CUDA_ARCH=native)"; exit 1; }
+	@command -v nvcc >/dev/null || { echo "make cuda: nvcc not found: install the CUDA toolkit and put its bin folder on PATH"; exit 1; }
+	cmake -S . -B build/cuda -DGGML_DIR="$(ggml_dir)" -DINKLING_BUILD=cuda -DINKLING_OUT=$(CURDIR)/build/lib \
+	  -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)
+	cmake --build build/cuda --parallel $(JOBS)
+
+.PHONY: clean
+clean: ## remove bin and build (go's caches stay)
+	rm -rf bin build
+
+# --- what the targets above need ---------------------------------------------
+
+# The folder that holds include/ and src/ of the ggml in use.
+ggml_dir = $(or $(GGML_DIR),$$(go mod download $(GGML_MODULE) && go list -m -f '{{.Dir}}' $(GGML_MODULE))/ml/backend/ggml/ggml)
+JOBS := $(shell nproc)
+
+# Always made anew: vet and staticcheck can succeed from go's cache and so would
+# hide a link that is missing or points to the other ggml.
+.PHONY: headers
+headers: $(GGML_READY)
+	@mkdir -p build
+	@dir="$(ggml_dir)" && test -f "$$dir/include/ggml.h" || { echo "no include/ggml.h in $$dir"; exit 1; }; \
+	  ln -sfn "$$dir/include" build/include
+
+# Phony, so that CMake decides what a changed tree needs.
+.PHONY: build/ggml/lib
+build/ggml/lib:
+	@command -v cmake >/dev/null || { echo "make GGML_DIR=...: cmake not found (3.18 or later)"; exit 1; }
+	cmake -S . -B build/ggml -DGGML_DIR="$(GGML_DIR)" -DINKLING_BUILD=cpu -DINKLING_OUT=$(CURDIR)/build/ggml/lib \
+	  -DGGML_NATIVE=$(if $(filter 1,$(PORTABLE)),OFF,ON)
+	cmake --build build/ggml --parallel $(JOBS)
+
+# Checkers at fixed versions, in a folder of their own per version.
+TOOLS := $(CURDIR)/build/tools
+STATICCHECK := $(TOOLS)/$(STATICCHECK_VERSION)/staticcheck
+GOFUMPT := $(TOOLS)/$(GOFUMPT_VERSION)/gofumpt
+GOLANGCI := $(TOOLS)/$(GOLANGCI_VERSION)/golangci-lint
+install_tool = GOBIN=$(@D) go install
+.PHONY: tools
+tools: $(STATICCHECK) $(GOFUMPT)
+$(STATICCHECK):
+	$(install_tool) honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+$(GOFUMPT):
+	$(install_tool) mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+$(GOLANGCI):
+	$(install_tool) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
