@@ -1,0 +1,3 @@
+// Package testutil is for tests alone: reference values from testdata, and
+// comparisons of float slices whose failure says where and by how much.
+package testutil
