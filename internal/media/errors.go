@@ -1,0 +1,93 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+)
+
+// FormatError reports a file that is damaged, cut short, or not what its first
+// bytes promise.
+type FormatError struct {
+	File   string // name as given by the caller
+	Format string // container or codec, "png", or "" if it was not recognised
+	Offset int64  // byte offset of the problem, -1 if the decoder does not say
+	Err    error  // what is wrong
+}
+
+func (e *FormatError) Error() string {
+	s := e.File + ": "
+	// Some decoders put the format first themselves.
+	if e.Format != "" && !strings.HasPrefix(e.Err.Error(), e.Format+": ") {
+		s += e.Format + ": "
+	}
+	if e.Offset >= 0 {
+		s += fmt.Sprintf("offset %d: ", e.Offset)
+	}
+	return s + e.Err.Error()
+}
+
+// Unwrap returns the decoder's own error.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// UnsupportedError reports an intact file of a kind that this program does not
+// read, or not without a tool that is not installed.
+type UnsupportedError struct {
+	File   string
+	Format string // "heic", "mp3 (MPEG-2.5)", or "" if it was not recognised
+	Reason string
+}
+
+func (e *UnsupportedError) Error() string {
+	if e.Format == "" || strings.HasPrefix(e.Reason, e.Format+": ") {
+		return e.File + ": " + e.Reason
+	}
+	return e.File + ": " + e.Format + ": " + e.Reason
+}
+
+// LimitError reports a file that is larger than the caller allows.
+type LimitError struct {
+	File  string
+	What  string // "pixels", "bytes", "seconds"
+	Found int64
+	Max   int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: %d %s, at most %d are allowed", e.File, e.Found, e.What, e.Max)
+}
+
+// formatErr wraps a decoder's error. An end of file inside a file is always an
+// unexpected one, whatever the decoder calls it.
+func formatErr(file, format string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("file is cut short: %w", io.ErrUnexpectedEOF)
+	}
+	return &FormatError{File: file, Format: format, Offset: -1, Err: err}
+}
+
+// guard runs a third-party decoder and turns a panic on damaged data into an
+// error. Our own code is not run under it.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("decoder stopped: %v", r)
+		}
+	}()
+	return f()
+}
+
+// isUnsupported reports whether a decoder's error means an intact file that uses
+// a feature the decoder lacks.
+func isUnsupported(err error) bool {
+	var j jpeg.UnsupportedError
+	var p png.UnsupportedError
+	var t tiff.UnsupportedError
+	return errors.As(err, &j) || errors.As(err, &p) || errors.As(err, &t) || errors.Is(err, bmp.ErrUnsupported)
+}

@@ -1,0 +1,168 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+
+	"golang.org/x/image/vp8"
+	"golang.org/x/image/vp8l"
+)
+
+// webpChunks calls f for each chunk of a RIFF body, without its padding, until
+// f returns false. A chunk that is cut short ends the walk.
+func webpChunks(body []byte, f func(id string, data []byte) bool) {
+	for len(body) >= 8 {
+		n := uint64(binary.LittleEndian.Uint32(body[4:]))
+		if n+8 > uint64(len(body)) {
+			return
+		}
+		if !f(string(body[:4]), body[8:8+n]) {
+			return
+		}
+		body = body[min(8+n+n&1, uint64(len(body))):]
+	}
+}
+
+// webpStill locates the picture of a WebP file: the bitstream, and for the
+// extended format the canvas and the place of the first frame on it.
+type webpStill struct {
+	lossless bool
+	bits     []byte
+	w, h     int // of the canvas
+	x, y     int // of the frame
+}
+
+func findWebP(data []byte) (webpStill, error) {
+	var s webpStill
+	bitstream := func(id string, c []byte) bool {
+		if id == "VP8 " || id == "VP8L" {
+			s.bits, s.lossless = c, id == "VP8L"
+		}
+		return s.bits == nil
+	}
+	webpChunks(data[12:], func(id string, c []byte) bool {
+		switch {
+		case id == "VP8X" && len(c) >= 10:
+			s.w, s.h = uint24(c[4:])+1, uint24(c[7:])+1
+		case id == "ANMF" && len(c) >= 16:
+			s.x, s.y = 2*uint24(c), 2*uint24(c[3:])
+			webpChunks(c[16:], bitstream)
+			return s.bits == nil
+		}
+		return bitstream(id, c)
+	})
+	if s.bits == nil {
+		return s, errors.New("no picture data")
+	}
+	w, h, err := s.frameSize()
+	if err != nil {
+		return s, err
+	}
+	if s.w == 0 {
+		s.w, s.h = w, h
+	}
+	if s.x+w > s.w || s.y+h > s.h {
+		return s, fmt.Errorf("frame of %d x %d at %d, %d on a canvas of %d x %d", w, h, s.x, s.y, s.w, s.h)
+	}
+	return s, nil
+}
+
+func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+
+// frameSize reads the size from the bitstream's own header.
+func (s webpStill) frameSize() (w, h int, err error) {
+	if s.lossless {
+		c, err := vp8l.DecodeConfig(bytes.NewReader(s.bits))
+		return c.Width, c.Height, err
+	}
+	d := vp8.NewDecoder()
+	d.Init(bytes.NewReader(s.bits), len(s.bits))
+	fh, err := d.DecodeFrameHeader()
+	return fh.Width, fh.Height, err
+}
+
+func webpSize(data []byte) (w, h int, err error) {
+	s, err := findWebP(data)
+	return s.w, s.h, err
+}
+
+// decodeWebP decodes a still, or the first frame of an animation. Alpha is not
+// even read: it does not touch the colours.
+func decodeWebP(data []byte) (*Image, error) {
+	s, err := findWebP(data)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := s.decodeFrame()
+	if err != nil {
+		return nil, err
+	}
+	if frame.W == s.w && frame.H == s.h {
+		return frame, nil
+	}
+	im := newImage(s.w, s.h) // libwebp's background is transparent black
+	im.paste(frame, s.x, s.y)
+	return im, nil
+}
+
+func (s webpStill) decodeFrame() (*Image, error) {
+	if s.lossless {
+		m, err := vp8l.Decode(bytes.NewReader(s.bits))
+		if err != nil {
+			return nil, err
+		}
+		return fromStd(m)
+	}
+	d := vp8.NewDecoder()
+	d.Init(bytes.NewReader(s.bits), len(s.bits))
+	if _, err := d.DecodeFrameHeader(); err != nil {
+		return nil, err
+	}
+	m, err := d.DecodeFrame()
+	if err != nil {
+		return nil, err
+	}
+	return webpRGB(m), nil
+}
+
+// webpEXIF returns the body of the EXIF chunk, without the JPEG-style prefix
+// that some writers put before it.
+func webpEXIF(data []byte) []byte {
+	var exif []byte
+	webpChunks(data[12:], func(id string, c []byte) bool {
+		if id == "EXIF" {
+			exif = bytes.TrimPrefix(c, []byte("Exif\x00\x00"))
+		}
+		return exif == nil
+	})
+	return exif
+}
+
+// webpRGB converts a VP8 frame as libwebp does: chroma interpolated with
+// weights 9, 3, 3, 1 (dsp/upsampling.c), then limited-range BT.601 in fixed
+// point (dsp/yuv.h). Go's colour model would read it as full-range JFIF.
+func webpRGB(m *image.YCbCr) *Image {
+	im := newImage(m.Rect.Dx(), m.Rect.Dy())
+	cw, ch := (im.W+1)/2, (im.H+1)/2
+	level := func(v int) uint8 { return clamp8(v >> 6) }
+	i := 0
+	for y := range im.H {
+		near, far := y/2*m.CStride, neighbour(y, ch)*m.CStride
+		for x := range im.W {
+			nx, fx := x/2, neighbour(x, cw)
+			chroma := func(p []uint8) int {
+				return (9*int(p[near+nx]) + 3*int(p[near+fx]) + 3*int(p[far+nx]) + int(p[far+fx]) + 8) >> 4
+			}
+			l := int(m.Y[y*m.YStride+x]) * 19077 >> 8
+			u, v := chroma(m.Cb), chroma(m.Cr)
+			im.Pix[i] = level(l + v*26149>>8 - 14234)
+			im.Pix[i+1] = level(l - u*6419>>8 - v*13320>>8 + 8708)
+			im.Pix[i+2] = level(l + u*33050>>8 - 17685)
+			i += 3
+		}
+	}
+	return im
+}
