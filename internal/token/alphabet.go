@@ -1,0 +1,54 @@
+package token
+
+import "unicode/utf8"
+
+// alphabet is GPT-2's spelling of bytes as printable characters: the printable Latin-1 bytes stand for
+// themselves, the other 68 become U+0100 and up in byte order. Every token is then valid text without
+// spaces, and "left right" can spell a merge.
+//
+// Source: openai/gpt-2, src/encoder.py, bytes_to_unicode.
+var alphabet = newByteAlphabet()
+
+type byteAlphabet struct {
+	char [256]rune
+	byte [0x144]int16 // code point -> byte, -1 outside the alphabet
+}
+
+func newByteAlphabet() *byteAlphabet {
+	a := &byteAlphabet{}
+	for i := range a.byte {
+		a.byte[i] = -1
+	}
+	next := rune(0x100)
+	for b := range 256 {
+		r := rune(b)
+		if !(b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xAC || b >= 0xAE) {
+			r = next
+			next++
+		}
+		a.char[b] = r
+		a.byte[r] = int16(b)
+	}
+	return a
+}
+
+// spell writes raw bytes in the alphabet.
+func (a *byteAlphabet) spell(raw []byte) string {
+	s := make([]byte, 0, len(raw)+len(raw)/2)
+	for _, b := range raw {
+		s = utf8.AppendRune(s, a.char[b])
+	}
+	return string(s)
+}
+
+// bytes reads a spelled token. ok is false when a character is not in the alphabet.
+func (a *byteAlphabet) bytes(s string) (raw []byte, ok bool) {
+	raw = make([]byte, 0, len(s))
+	for _, r := range s {
+		if int(r) >= len(a.byte) || a.byte[r] < 0 {
+			return nil, false
+		}
+		raw = append(raw, byte(a.byte[r]))
+	}
+	return raw, true
+}

@@ -1,0 +1,94 @@
+package token
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+// matchTimeout bounds one regular expression match: text comes from strangers. The known patterns need
+// microseconds, and milliseconds for hundreds of thousands of equal characters.
+const matchTimeout = 5 * time.Second
+
+// Split patterns. Lookahead and \p classes inside sets are beyond the standard regexp package, and the
+// contractions must fold case as Unicode does ('ſ matches 's), so they run on regexp2.
+const (
+	// patternO200k is the pattern of the o200k vocabularies, which Inkling shares.
+	// Source: openai/tiktoken, tiktoken_ext/openai_public.py, o200k_base.
+	patternO200k = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+	// patternGPT2 is what a ByteLevel pre-tokenizer with use_regex applies by itself.
+	// Source: openai/gpt-2, src/encoder.py.
+	patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+)
+
+// prePatterns names the patterns for tokenizer.ggml.pre. The first name of a pattern is the one written.
+var prePatterns = []struct{ name, pattern string }{
+	{"inkling", patternO200k},
+	{"gpt-4o", patternO200k},
+	{"o200k", patternO200k},
+	{"gpt-2", patternGPT2},
+}
+
+// splitter cuts text into the pieces within which bytes may merge.
+type splitter struct {
+	res []*regexp2.Regexp // applied one after the other, each to the pieces of the one before
+}
+
+func newSplitter(patterns []string) (*splitter, error) {
+	s := &splitter{}
+	for _, p := range patterns {
+		if strings.Contains(p, "&&") {
+			return nil, fmt.Errorf("set intersection in pattern %q", p)
+		}
+		re, err := regexp2.Compile(p)
+		if err != nil {
+			return nil, err
+		}
+		re.MatchTimeout = matchTimeout
+		s.res = append(s.res, re)
+	}
+	return s, nil
+}
+
+// split calls yield with each piece of text in order; the pieces joined are text. Text between matches is a
+// piece too. Bytes that are not UTF-8 are matched as U+FFFD and stay as they are in the piece.
+func (s *splitter) split(text string, yield func(piece string)) {
+	s.splitFrom(0, text, yield)
+}
+
+func (s *splitter) splitFrom(level int, text string, yield func(piece string)) {
+	if text == "" {
+		return
+	}
+	if level == len(s.res) {
+		yield(text)
+		return
+	}
+	runes := []rune(text)
+	var pos, start int // rune index of, and byte offset at, the end of the last match
+	advance := func(to int) string {
+		end := start
+		for ; pos < to; pos++ {
+			_, n := utf8.DecodeRuneInString(text[end:])
+			end += n
+		}
+		piece := text[start:end]
+		start = end
+		return piece
+	}
+	// A match that runs into a limit of the engine ends the iteration: what is left becomes one piece, so the
+	// text still survives unchanged.
+	_ = s.res[level].FindRunesMatches(runes, 0, func(m regexp2.MatchView) bool {
+		index, length, _ := m.GroupRange(0)
+		s.splitFrom(level+1, advance(index), yield)
+		s.splitFrom(level+1, advance(index+length), yield)
+		return true
+	})
+	s.splitFrom(level+1, advance(len(runes)), yield)
+}
