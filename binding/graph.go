@@ -1,0 +1,146 @@
+package binding
+
+// #include "bridge.h"
+import "C"
+
+import "fmt"
+
+// Graph is a recorded computation. Build it once with the operation methods,
+// Alloc it, then set inputs and Compute as often as wanted: addresses and
+// shapes stay, which keeps the host's work per step small and lets CUDA replay
+// the kernels it has captured.
+type Graph struct {
+	// Tap, if set before building, is called by the Tap method for every named step.
+	OnTap func(t *Tensor, name string, layer int)
+
+	be  *Backend
+	ctx *C.struct_ggml_context
+	cg  *C.struct_ggml_cgraph
+	cap int
+	n   int
+}
+
+// NewGraph makes room for n nodes.
+func (b *Backend) NewGraph(n int) *Graph {
+	// Inputs and views are tensors too, and each node may have one of them.
+	ctx := C.inkling_context_new(C.size_t(2*n), C.size_t(n))
+	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, C.size_t(n), C.bool(false)), cap: 2 * n}
+}
+
+// Backend returns the backend that g computes on.
+func (g *Graph) Backend() *Backend { return g.be }
+
+// count checks that the context has room for one tensor more: ggml would abort.
+func (g *Graph) count() {
+	if g.n++; g.n > g.cap {
+		panic(&ShapeError{Op: "graph", Reason: fmt.Sprintf("more than %d tensors", g.cap)})
+	}
+}
+
+// Input declares a tensor that the host fills before each Compute.
+func (g *Graph) Input(name string, t DType, ne ...int64) *Tensor {
+	g.count()
+	x, err := newTensor(g.ctx, t, ne)
+	if err != nil {
+		panic(&ShapeError{Op: "input " + name, Reason: err.Error()})
+	}
+	C.ggml_set_input(x.c())
+	return x.SetName(name)
+}
+
+// Expand appends t and what it depends on to the order of computation. Nodes
+// that write to persistent tensors must be expanded before those that read
+// the written values: such pairs are ordered by nothing else.
+func (g *Graph) Expand(t *Tensor) { C.ggml_build_forward_expand(g.cg, t.c()) }
+
+// Output expands t and keeps its memory from being reused, so that the host
+// can read it after Compute.
+func (g *Graph) Output(t *Tensor) *Tensor {
+	C.ggml_set_output(t.c())
+	g.Expand(t)
+	return t
+}
+
+// Tap names an intermediate result; it costs nothing unless OnTap is set. The
+// names are those of the reference values, and layer is -1 outside layers.
+func (g *Graph) Tap(t *Tensor, name string, layer int) {
+	if g.OnTap != nil {
+		g.OnTap(t, name, layer)
+	}
+}
+
+// Nodes is the number of operations recorded by Expand and Output.
+func (g *Graph) Nodes() int { return int(C.ggml_graph_n_nodes(g.cg)) }
+
+// Unsupported lists the operations that the backend's device has no kernel for.
+func (g *Graph) Unsupported() []string {
+	var ops []string
+	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
+		if t := wrap(C.ggml_graph_node(g.cg, i)); !g.be.dev.Supports(t) {
+			ops = append(ops, fmt.Sprintf("%s %v", C.GoString(C.ggml_op_desc(t.c())), t.Shape()))
+		}
+	}
+	return ops
+}
+
+// Allocator is the memory of intermediate results. One graph at a time uses
+// it: allocating the next one invalidates the one before.
+type Allocator struct {
+	be *Backend
+	a  C.ggml_gallocr_t
+}
+
+// NewAllocator returns an empty allocator on b's device.
+func (b *Backend) NewAllocator() *Allocator {
+	return &Allocator{b, C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(b.b))}
+}
+
+// Size is the number of bytes held.
+func (a *Allocator) Size() int64 { return int64(C.ggml_gallocr_get_buffer_size(a.a, 0)) }
+
+// Close frees the memory.
+func (a *Allocator) Close() {
+	if a != nil && a.a != nil {
+		C.ggml_gallocr_free(a.a)
+		a.a = nil
+	}
+}
+
+// Alloc places the graph's tensors in a's memory, which grows if needed.
+func (g *Graph) Alloc(a *Allocator) error {
+	if !C.ggml_gallocr_alloc_graph(a.a, g.cg) {
+		return fmt.Errorf("device %s: out of memory for a graph of %d nodes", g.be.dev.Name(), g.Nodes())
+	}
+	return nil
+}
+
+// Measure returns the bytes that Alloc would need, without taking them.
+func (g *Graph) Measure() int64 {
+	a := C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(g.be.b))
+	defer C.ggml_gallocr_free(a)
+	var size C.size_t
+	C.ggml_gallocr_reserve_n_size(a, g.cg, nil, nil, &size)
+	return int64(size)
+}
+
+// Compute runs the graph and returns when its results can be read.
+func (g *Graph) Compute() error {
+	switch s := C.ggml_backend_graph_compute(g.be.b, g.cg); s {
+	case C.GGML_STATUS_SUCCESS:
+		return nil
+	case C.GGML_STATUS_ABORTED:
+		return ErrInterrupted
+	case C.GGML_STATUS_ALLOC_FAILED:
+		return fmt.Errorf("device %s: out of memory while computing", g.be.dev.Name())
+	default:
+		return fmt.Errorf("device %s: computing failed with status %d", g.be.dev.Name(), int(s))
+	}
+}
+
+// Close frees the graph and its tensors.
+func (g *Graph) Close() {
+	if g != nil && g.ctx != nil {
+		C.ggml_free(g.ctx)
+		g.ctx, g.cg = nil, nil
+	}
+}

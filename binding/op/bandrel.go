@@ -1,0 +1,222 @@
+package op
+
+import "github.com/inkling-go/inkling/binding"
+
+// Banded relative attention: score(i, j) = q_i·k_j·scale + bias(i, d) with the
+// distance d = pos_i - pos_j, bias(i, d) = Σ_m r_i[m]·proj[m, d] for 0 <= d < E
+// and 0 beyond; masked where d < 0 or outside the window. Each query head has
+// a bias of its own; query head h reads kv head h/G, G = n_head/n_head_kv.
+//
+// Only the band is ever computed: E + n_q - 1 key columns, however long the
+// context is. There are three forms, which differ in how the band meets the keys:
+//
+//	BandWindow   many queries, keys in the order of positions
+//	BandScatter  few queries, a full cache: cell = position
+//	BandCells    few queries, a ring: each cell has its own distance
+//
+// The last two have the same graph at every position, so that it can be reused.
+//
+// Sources: InklingAttention of transformers 5.17; the relative shift is that of
+// Transformer-XL (Dai et al. 2019, appendix B).
+
+// Attention holds the operands that the three forms share. n_kv counts the
+// cells that are looked at, visible or not.
+type Attention struct {
+	Q, R  *binding.Tensor // [head_dim, n_head, n_q], [d_rel, n_head, n_q]   F32, contiguous
+	K, V  *binding.Tensor // [head_dim, n_kv, n_head_kv]   any cache type; rows contiguous
+	Scale float32         // of q·k; the bias is not scaled
+
+	// Flash takes the fused kernel, which rounds the bias to F16 and, with an
+	// F16 cache on the CPU, adds up V in F16. Without it scores are F32 in memory.
+	Flash bool
+
+	// Block is the number of queries that BandWindow gives one score matrix;
+	// 0 takes as many as keep it below maxScores.
+	Block int64
+}
+
+func (a *Attention) groups() int64 { return a.Q.Dim(1) / a.K.Dim(2) }
+
+// maxScores bounds the bytes of one score matrix; longer prefills are cut into
+// blocks of queries inside the graph.
+const maxScores = 512 << 20
+
+// BandWindow attends with many queries over keys that lie in the order of
+// their positions.
+//
+//	projrev: [d_rel, E]        F32, proj reversed: projrev[:, k] = proj[:, E-1-k]
+//	mask:    [n_kv, n_q]       F32, 0 or -inf: causal, window, cells without a key
+//	first:   the column of the key that stands at the position of the first query
+//	res:     [head_dim*n_head, n_q]
+func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, first int64) *binding.Tensor {
+	dh, nHead, nQ := a.Q.Dim(0), a.Q.Dim(1), a.Q.Dim(2)
+	nKV, nHeadKV, G := a.K.Dim(1), a.K.Dim(2), a.groups()
+
+	k := g.View(a.K, [4]int64{dh, nKV, 1, nHeadKV}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), 0)
+	v := a.V
+	if v.Type().Quantized() {
+		v = g.Cast(v, binding.F32)
+	}
+	vt := g.Reshape(g.Cont(g.Transpose(v)), nKV, dh, 1, nHeadKV)
+
+	// Query rows fastest within a head, so that one mask serves all heads.
+	q := g.Cont(g.Permute(g.Reshape(a.Q, dh, G, nHeadKV, nQ), 0, 2, 3, 1)) // [dh, n_q, G, n_head_kv]
+	// The bias goes in before the scores are scaled.
+	r := g.Scale(a.R, 1/a.Scale)
+	r = g.Cont(g.Permute(r, 0, 2, 1, 3)) // [d_rel, n_q, n_head]
+
+	block := a.Block
+	if block == 0 {
+		block = max(1, min(nQ, maxScores/(4*nKV*nHead)))
+	}
+	var out *binding.Tensor
+	for i := int64(0); i < nQ; i += block {
+		n := min(block, nQ-i)
+		qi, ri, mi := q, r, mask
+		if n < nQ {
+			qi = g.Cont(g.Rows(q, i, n))
+			ri = g.Cont(g.Rows(r, i, n))
+			mi = g.Rows(mask, i, n)
+		}
+		kq := g.MulMatF32(k, qi) // [n_kv, n, G, n_head_kv]
+		band, col := skew(g, projrev, ri, first+i, nKV)
+		if band != nil {
+			band = g.View(band, [4]int64{band.Dim(0), n, G, nHeadKV}, band.Stride(1), band.Stride(2), G*band.Stride(2), 0)
+			near := g.Cols(kq, col, band.Dim(0))
+			g.Expand(g.AddInplace(near, band))
+		}
+		p := g.SoftMaxExtInplace(kq, mi, a.Scale)
+		o := g.MulMatF32(vt, p)            // [dh, n, G, n_head_kv]
+		o = g.Cont(g.Permute(o, 0, 3, 1, 2)) // [dh, G, n_head_kv, n]
+		o = g.Reshape(o, dh*nHead, n)
+		if out == nil {
+			out = o
+		} else {
+			out = g.Concat(out, o, 1)
+		}
+	}
+	return out
+}
+
+// skew turns the bias by distance into the bias by key column: row i is moved
+// right by i, by reading rows of P elements at a stride of P-1. It returns the
+// part that lies within the n_kv columns, and the column where that begins.
+//
+//	r:   [d_rel, n, n_head]
+//	res: [<= E+n-1, n, n_head], overlapping strides; nil if no column is left
+func skew(g *binding.Graph, projrev, r *binding.Tensor, first, nKV int64) (band *binding.Tensor, col int64) {
+	E, n, nHead := projrev.Dim(1), r.Dim(1), r.Dim(2)
+	P := E + n - 1
+	col = first - (E - 1)
+	clip := max(0, -col)
+	col += clip
+	width := min(P-clip, nKV-col)
+	if width <= 0 {
+		return nil, 0
+	}
+	rel := g.Reshape(g.MulMatF32(projrev, g.Reshape(r, r.Dim(0), n*nHead)), E, n, nHead)
+	if n > 1 {
+		rel = g.Pad(rel, n-1) // zeros: where a row is read beyond its band, in the pad of the row before or its own
+	}
+	stride := max(P-1, 1) * 4
+	return g.View(rel, [4]int64{width, n, nHead, 1}, stride, P*n*4, P*n*4*nHead, clip*4), col
+}
+
+// BandScatter attends with few queries over a cache whose cell is the position.
+//
+//	projrev: [d_rel, E]              F32, as for BandWindow
+//	near:    [E+n_q-1, 1, n_q]       F32, 0 or -inf, by key column from the first query's distance E-1 on
+//	cells:   [E+n_q-1]               I64, the cell of each of those columns; a column without a key
+//	                                 names a cell that far masks, and near is -inf there
+//	far:     [n_kv, G, n_q', n_head_kv] from FarMask, shared by all layers of one kind; overwritten in the band
+//	res:     [head_dim*n_head, n_q]
+func BandScatter(g *binding.Graph, a *Attention, projrev, near, cells, far *binding.Tensor) *binding.Tensor {
+	nQ, nHeadKV, G := a.Q.Dim(2), a.K.Dim(2), a.groups()
+	E, dRel, nHead := projrev.Dim(1), a.R.Dim(0), a.Q.Dim(1)
+	P := E + nQ - 1
+
+	r := a.R
+	if nQ > 1 {
+		r = g.Cont(g.Permute(g.Reshape(r, dRel, G, nHeadKV, nQ), 0, 1, 3, 2)) // [d_rel, G, n_q, n_head_kv]
+	}
+	band := g.MulMatF32(projrev, g.Reshape(r, dRel, nHead*nQ))
+	band = g.Reshape(band, E, G, nQ, nHeadKV)
+	if nQ > 1 {
+		band = g.Pad(band, nQ-1)
+		// Row (g, i) is moved right by i: the stride of i is one element short.
+		band = g.View(band, [4]int64{P, G, nQ, nHeadKV}, 4*P, 4*(G*P-1), 4*G*nQ*P, 0)
+	}
+	band = g.Add(band, near)
+	n := far.Dim(0)
+	dst := g.View(far, [4]int64{1, n, G * nQ, nHeadKV}, far.Stride(0), far.Stride(1), far.Stride(3), 0)
+	g.Expand(g.SetRows(dst, g.Reshape(band, 1, P, G*nQ, nHeadKV), cells))
+	return attend(g, a, far)
+}
+
+// BandCells attends with few queries over cells in any order.
+//
+//	proj: [d_rel, E+1]       F32, in the order of distances, the last row zero
+//	dist: [n_kv*n_q]         I32, the distance of each cell from each query; E where it is not within 0 to E-1
+//	mask: [n_kv, 1, n_q]     F32, 0 or -inf
+//	res:  [head_dim*n_head, n_q]
+func BandCells(g *binding.Graph, a *Attention, proj, dist, mask *binding.Tensor) *binding.Tensor {
+	nQ, nKV, nHeadKV, G := a.Q.Dim(2), a.K.Dim(1), a.K.Dim(2), a.groups()
+	rows := g.Reshape(g.GetRows(proj, dist), proj.Dim(0), nKV, nQ)
+	bias := g.Add(g.MulMatF32(rows, a.R), mask) // [n_kv, n_head, n_q]
+	if nQ > 1 {
+		bias = g.Permute(g.Reshape(bias, nKV, G, nHeadKV, nQ), 0, 1, 3, 2) // [n_kv, G, n_q, n_head_kv]
+		if !a.Flash {
+			bias = g.Cont(bias)
+		}
+	}
+	if a.Flash {
+		bias = g.Cast(bias, binding.F16)
+	}
+	return attend(g, a, g.Reshape(bias, nKV, G, nQ, nHeadKV))
+}
+
+// FarMask prepares the mask of BandScatter: base for every head.
+//
+//	base: [n_kv, 1, n_q']                F32, or F16 for the flash form; 0 or -inf
+//	res:  [n_kv, G, n_q', n_head_kv]
+//
+// The mask has one cell at least that is -inf for all queries. n_q' may exceed
+// n_q: CUDA's kernel reads whole tiles of mask rows.
+func FarMask(g *binding.Graph, base *binding.Tensor, G, nHeadKV int64) *binding.Tensor {
+	m := g.Repeat(g.Reshape(base, base.Dim(0), 1, base.Dim(2), 1), [4]int64{base.Dim(0), G, base.Dim(2), nHeadKV})
+	g.Expand(m)
+	return m
+}
+
+// attend folds the queries of a group into rows, so that a kv head is read once.
+//
+//	mask: [n_kv, G, n_q', n_head_kv]     F16 for the flash form, else F32
+//	res:  [head_dim*n_head, n_q]
+func attend(g *binding.Graph, a *Attention, mask *binding.Tensor) *binding.Tensor {
+	dh, nHead, nQ := a.Q.Dim(0), a.Q.Dim(1), a.Q.Dim(2)
+	nKV, nHeadKV, G := a.K.Dim(1), a.K.Dim(2), a.groups()
+	q := a.Q
+	if nQ > 1 {
+		q = g.Cont(g.Permute(g.Reshape(q, dh, G, nHeadKV, nQ), 0, 1, 3, 2)) // [dh, G, n_q, n_head_kv]
+	}
+	q = g.Reshape(q, dh, G*nQ, 1, nHeadKV)
+	k := g.View(a.K, [4]int64{dh, nKV, 1, nHeadKV}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), 0)
+	mask = g.Reshape(mask, nKV, G*mask.Dim(2), 1, nHeadKV)
+
+	var o *binding.Tensor // [dh, G*n_q] for each kv head, in memory order
+	if a.Flash {
+		v := g.View(a.V, [4]int64{dh, nKV, 1, nHeadKV}, a.V.Stride(1), a.V.Stride(2), a.V.Stride(2), 0)
+		o = g.FlashAttnExt(q, k, v, mask, a.Scale)
+	} else {
+		v := a.V
+		if v.Type().Quantized() {
+			v = g.Cast(v, binding.F32)
+		}
+		vt := g.Reshape(g.Cont(g.Transpose(v)), nKV, dh, 1, nHeadKV)
+		o = g.MulMatF32(vt, g.SoftMaxExtInplace(g.MulMatF32(k, q), mask, a.Scale))
+	}
+	if nQ > 1 {
+		o = g.Cont(g.Permute(g.Reshape(o, dh, G, nQ, nHeadKV), 0, 1, 3, 2)) // [dh, G, n_head_kv, n_q]
+	}
+	return g.Reshape(o, dh*nHead, nQ)
+}

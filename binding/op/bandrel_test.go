@@ -1,0 +1,304 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+)
+
+// bandCase is one geometry: n_q queries from position pos on.
+type bandCase struct {
+	dh, nHead, nHeadKV, dRel, E int
+	window                      int // 0: none
+	pos, nQ                     int
+}
+
+func (c bandCase) String() string {
+	return fmt.Sprintf("heads=%d/%d dh=%d E=%d window=%d pos=%d n_q=%d", c.nHead, c.nHeadKV, c.dh, c.E, c.window, c.pos, c.nQ)
+}
+
+// bandData holds the operands of a case, positions 0 to pos+n_q-1.
+type bandData struct {
+	bandCase
+	q, k, v, r, proj []float32 // q [n_q][nHead][dh], k and v [nHeadKV][n][dh], r [n_q][nHead][dRel], proj [E][dRel]
+}
+
+func newBandData(b *bench, c bandCase) *bandData {
+	n := c.pos + c.nQ
+	d := &bandData{
+		bandCase: c,
+		q:        b.floats(8, int64(c.nQ*c.nHead*c.dh)),
+		k:        b.floats(4, int64(c.nHeadKV*n*c.dh)),
+		v:        b.floats(1, int64(c.nHeadKV*n*c.dh)),
+		r:        b.floats(1, int64(c.nQ*c.nHead*c.dRel)),
+		proj:     b.floats(1.5, int64(c.E*c.dRel)),
+	}
+	for _, x := range [][]float32{d.k, d.v} { // exact in F16 and in F32
+		for i := range x {
+			x[i] = float32(math.Round(float64(x[i])*128)) / 128
+		}
+	}
+	return d
+}
+
+// visible reports whether query i sees position j.
+func (d *bandData) visible(i, j int) bool {
+	dist := d.pos + i - j
+	return dist >= 0 && (d.window == 0 || dist < d.window)
+}
+
+// ref is the definition, in float64: [n_q][nHead][dh].
+func (d *bandData) ref(bias bool) []float64 {
+	n, G := d.pos+d.nQ, d.nHead/d.nHeadKV
+	out := make([]float64, d.nQ*d.nHead*d.dh)
+	scores := make([]float64, n)
+	for i := range d.nQ {
+		for h := range d.nHead {
+			top := math.Inf(-1)
+			for j := range n {
+				scores[j] = math.Inf(-1)
+				if !d.visible(i, j) {
+					continue
+				}
+				s := 0.0
+				for x := range d.dh {
+					s += float64(d.q[(i*d.nHead+h)*d.dh+x]) * float64(d.k[(h/G*n+j)*d.dh+x])
+				}
+				s /= float64(d.dh)
+				if dist := d.pos + i - j; bias && dist < d.E {
+					for m := range d.dRel {
+						s += float64(d.r[(i*d.nHead+h)*d.dRel+m]) * float64(d.proj[dist*d.dRel+m])
+					}
+				}
+				scores[j] = s
+				top = max(top, s)
+			}
+			sum := 0.0
+			for j, s := range scores {
+				scores[j] = math.Exp(s - top)
+				sum += scores[j]
+			}
+			o := out[(i*d.nHead+h)*d.dh:][:d.dh]
+			for j, p := range scores {
+				for x := range o {
+					o[x] += p / sum * float64(d.v[(h/G*n+j)*d.dh+x])
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (d *bandData) reversed() []float32 {
+	rev := make([]float32, len(d.proj))
+	for e := range d.E {
+		copy(rev[e*d.dRel:(e+1)*d.dRel], d.proj[(d.E-1-e)*d.dRel:])
+	}
+	return rev
+}
+
+// attention places K and V into cells: cell[j] is where position j lies.
+func (d *bandData) attention(b *bench, kv binding.DType, nKV int, cell func(j int) int, flash bool) *Attention {
+	k, v := make([]float32, nKV*d.dh*d.nHeadKV), make([]float32, nKV*d.dh*d.nHeadKV)
+	n := d.pos + d.nQ
+	for h := range d.nHeadKV {
+		for j := range n {
+			if c := cell(j); c >= 0 {
+				copy(k[(h*nKV+c)*d.dh:][:d.dh], d.k[(h*n+j)*d.dh:])
+				copy(v[(h*nKV+c)*d.dh:][:d.dh], d.v[(h*n+j)*d.dh:])
+			}
+		}
+	}
+	dh, hkv := int64(d.dh), int64(d.nHeadKV)
+	return &Attention{
+		Q:     b.input(d.q, dh, int64(d.nHead), int64(d.nQ)),
+		R:     b.input(d.r, int64(d.dRel), int64(d.nHead), int64(d.nQ)),
+		K:     b.persistent(kv, k, dh, int64(nKV), hkv),
+		V:     b.persistent(kv, v, dh, int64(nKV), hkv),
+		Scale: 1 / float32(d.dh),
+		Flash: flash,
+	}
+}
+
+func maskValue(visible bool) float32 {
+	if visible {
+		return 0
+	}
+	return float32(math.Inf(-1))
+}
+
+// buildWindow builds the form for many queries, on the keys from position j0 on.
+func (d *bandData) buildWindow(b *bench, kv binding.DType, block int64) *binding.Tensor {
+	j0 := 0
+	if d.window > 0 {
+		j0 = d.pos - (d.window - 1) // may be negative: cells without a key
+	}
+	nKV := (d.pos + d.nQ - j0 + 31) / 32 * 32
+	a := d.attention(b, kv, nKV, func(j int) int { return j - j0 }, false)
+	a.Block = block
+	mask := make([]float32, nKV*d.nQ)
+	for i := range d.nQ {
+		for c := range nKV {
+			mask[i*nKV+c] = maskValue(j0+c >= 0 && d.visible(i, j0+c))
+		}
+	}
+	return BandWindow(b.g, a, b.persistent(binding.F32, d.reversed(), int64(d.dRel), int64(d.E)),
+		b.input(mask, int64(nKV), int64(d.nQ)), int64(d.pos-j0))
+}
+
+// buildScatter builds the form for a full cache.
+func (d *bandData) buildScatter(b *bench, kv binding.DType, flash bool) *binding.Tensor {
+	nKV := (d.pos + d.nQ + 1 + 255) / 256 * 256
+	spare := nKV - 1
+	a := d.attention(b, kv, nKV, func(j int) int { return j }, flash)
+	P := d.E + d.nQ - 1
+	near, cells := make([]float32, P*d.nQ), make([]int64, P)
+	for c := range P {
+		j := d.pos - d.E + 1 + c
+		cells[c] = int64(j)
+		if j < 0 {
+			cells[c] = int64(spare)
+		}
+		for i := range d.nQ {
+			near[i*P+c] = maskValue(j >= 0 && d.visible(i, j))
+		}
+	}
+	rows := d.nQ
+	if flash {
+		rows = (d.nQ*d.nHead + 63) / 64 * 64 // CUDA reads whole tiles of rows
+	}
+	far := make([]float32, nKV*rows)
+	for i := range rows {
+		for c := range nKV {
+			far[i*nKV+c] = maskValue(i < d.nQ && d.visible(i, c))
+		}
+	}
+	base := b.input(far, int64(nKV), 1, int64(rows))
+	if flash {
+		base = b.g.Cast(base, binding.F16)
+	}
+	return BandScatter(b.g, a, b.persistent(binding.F32, d.reversed(), int64(d.dRel), int64(d.E)),
+		b.input(near, int64(P), 1, int64(d.nQ)), b.inputI64(cells, int64(P)), FarMask(b.g, base, a.groups(), int64(d.nHeadKV)))
+}
+
+// buildCells builds the form for a ring of R cells; position j lies in cell j mod R.
+func (d *bandData) buildCells(b *bench, kv binding.DType, flash bool) *binding.Tensor {
+	R := (d.window + d.nQ + 31) / 32 * 32
+	n := d.pos + d.nQ
+	a := d.attention(b, kv, R, func(j int) int {
+		if j < n-R {
+			return -1 // overwritten
+		}
+		return j % R
+	}, flash)
+	proj := append(append([]float32{}, d.proj...), make([]float32, d.dRel)...)
+	dist, mask := make([]int32, R*d.nQ), make([]float32, R*d.nQ)
+	for i := range d.nQ {
+		for c := range R {
+			j := (n-1)/R*R + c // the last position in cell c
+			if j >= n {
+				j -= R
+			}
+			dist[i*R+c] = int32(d.E)
+			if dd := d.pos + i - j; j >= 0 && dd >= 0 && dd < d.E {
+				dist[i*R+c] = int32(dd)
+			}
+			mask[i*R+c] = maskValue(j >= 0 && d.visible(i, j))
+		}
+	}
+	return BandCells(b.g, a, b.persistent(binding.F32, proj, int64(d.dRel), int64(d.E+1)),
+		b.inputI32(dist, int64(R*d.nQ)), b.input(mask, int64(R), 1, int64(d.nQ)))
+}
+
+// bandTolerance: F32 throughout is exact but for rounding; F16 rounds the bias
+// (half an ulp at 8 to 16 is 0.004) and the sum over V.
+func bandTolerance(kv binding.DType, flash bool) float64 {
+	switch {
+	case flash:
+		return 1e-2
+	case kv == binding.F16:
+		return 2e-3
+	}
+	return 5e-6
+}
+
+func TestBandRel(t *testing.T) {
+	full := []bandCase{
+		{128, 64, 8, 16, 512, 0, 700, 1},
+		{128, 64, 8, 16, 512, 0, 100, 1},
+		{128, 64, 16, 16, 64, 0, 0, 1},
+		{128, 32, 8, 16, 64, 0, 300, 5},
+		{64, 8, 2, 16, 256, 0, 255, 8},
+		{64, 8, 2, 16, 256, 0, 511, 3},
+		{32, 8, 2, 8, 32, 0, 97, 33},
+		{128, 32, 8, 16, 100, 0, 384, 128},
+		{64, 8, 4, 16, 40, 0, 0, 70},
+	}
+	sliding := []bandCase{
+		{128, 64, 16, 16, 128, 128, 900, 1},
+		{64, 8, 4, 16, 128, 128, 50, 1},
+		{64, 8, 4, 16, 128, 128, 128, 2},
+		{64, 8, 4, 16, 128, 128, 389, 7},
+		{32, 8, 4, 8, 16, 16, 0, 1},
+		{32, 8, 4, 8, 16, 16, 61, 40},
+		{128, 64, 16, 16, 128, 128, 100, 33},
+		{64, 8, 2, 16, 256, 128, 300, 20}, // a band wider than the window
+		{64, 8, 2, 16, 40, 128, 300, 20},  // and a narrower one
+	}
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		for _, kv := range []binding.DType{binding.F32, binding.F16} {
+			for _, flash := range []bool{false, true} {
+				for i, c := range append(append([]bandCase{}, full...), sliding...) {
+					ring := i >= len(full)
+					form := map[string]func(*bandData, *bench) *binding.Tensor{}
+					if !flash {
+						form["window"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildWindow(b, kv, 0) }
+					}
+					if c.nQ <= 8 && !ring {
+						form["scatter"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildScatter(b, kv, flash) }
+					}
+					if c.nQ <= 8 && ring {
+						form["cells"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildCells(b, kv, flash) }
+					}
+					for name, build := range form {
+						t.Run(fmt.Sprintf("%s/%s/flash=%v/%s", name, kv, flash, c), func(t *testing.T) {
+							b := newBench(t, be)
+							d := newBandData(b, c)
+							got := b.run(build(d, b))
+							closeTo(t, "attention", got[0], d.ref(true), bandTolerance(kv, flash))
+							// The control: without the bias the result is another one, so the bias was really there.
+							if plain := d.ref(false); farthest(got[0], plain) < 0.05 && d.pos > 0 {
+								t.Errorf("the bias changes nothing: the test shows nothing")
+							}
+						})
+					}
+				}
+			}
+		}
+	})
+}
+
+func farthest(got []float32, want []float64) float64 {
+	worst := 0.0
+	for i := range got {
+		worst = max(worst, math.Abs(float64(got[i])-want[i]))
+	}
+	return worst
+}
+
+// TestBandWindowBlocks: cutting a prefill into blocks of queries changes nothing.
+func TestBandWindowBlocks(t *testing.T) {
+	be, err := binding.NewBackend(binding.CPU(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer be.Close()
+	for _, block := range []int64{1, 7, 50} {
+		b := newBench(t, be)
+		d := newBandData(b, bandCase{32, 8, 2, 8, 32, 0, 40, 50})
+		got := b.run(d.buildWindow(b, binding.F32, block))
+		closeTo(t, "attention", got[0], d.ref(true), 5e-6)
+	}
+}
