@@ -20,17 +20,16 @@ type Graph struct {
 	n   int
 }
 
-// NewGraph makes room for n nodes.
+// NewGraph makes room for n tensors: inputs, views and results alike.
 func (b *Backend) NewGraph(n int) *Graph {
-	// Inputs and views are tensors too, and each node may have one of them.
-	ctx := C.inkling_context_new(C.size_t(2*n), C.size_t(n))
-	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, C.size_t(n), C.bool(false)), cap: 2 * n}
+	ctx := C.inkling_context_new(C.size_t(n), C.size_t(n))
+	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, C.size_t(n), C.bool(false)), cap: n}
 }
 
 // Backend returns the backend that g computes on.
 func (g *Graph) Backend() *Backend { return g.be }
 
-// count checks that the context has room for one tensor more: ggml would abort.
+// count checks that there is room for one tensor more: ggml would abort.
 func (g *Graph) count() {
 	if g.n++; g.n > g.cap {
 		panic(&ShapeError{Op: "graph", Reason: fmt.Sprintf("more than %d tensors", g.cap)})

@@ -86,7 +86,7 @@ func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, f
 			g.Expand(g.AddInplace(near, band))
 		}
 		p := g.SoftMaxExtInplace(kq, mi, a.Scale)
-		o := g.MulMatF32(vt, p)            // [dh, n, G, n_head_kv]
+		o := g.MulMatF32(vt, p)              // [dh, n, G, n_head_kv]
 		o = g.Cont(g.Permute(o, 0, 3, 1, 2)) // [dh, G, n_head_kv, n]
 		o = g.Reshape(o, dh*nHead, n)
 		if out == nil {
