@@ -13,6 +13,10 @@ const (
 	minVersion       = 2 // version 1 had 32-bit lengths
 	defaultAlignment = 32
 	keyAlignment     = "general.alignment"
+
+	// maxHeader bounds what precedes the data, and with it the memory that Open
+	// takes: a few times this. The largest vocabularies make headers of 30 MB.
+	maxHeader = 1 << 30
 )
 
 // header is what precedes the data of one file.
@@ -25,7 +29,7 @@ type header struct {
 // parseHeader reads the header of the file data and checks that every tensor
 // lies inside it, where ggml expects it.
 func parseHeader(data []byte) (*header, error) {
-	r := &reader{data: data}
+	r := &reader{data: data[:min(len(data), maxHeader)]}
 	nTensors, nPairs := r.preamble()
 	h := &header{values: make(map[string]value)}
 	for i := 0; i < nPairs && r.err == nil; i++ {
@@ -48,10 +52,7 @@ func parseHeader(data []byte) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.readTensors(r, nTensors, align); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return h, h.readTensors(r, nTensors, int64(len(data)), align)
 }
 
 // preamble reads the fixed fields at the start.
@@ -90,12 +91,11 @@ func (h *header) alignment() (int64, error) {
 	return int64(n), nil
 }
 
-// readTensors reads the n tensor records and places them in the file.
-func (h *header) readTensors(r *reader, n int, align int64) error {
-	at := make([]int64, n) // where each record's offset field is, for errors
-	names := make(map[string]bool, n)
-	h.tensors = make([]TensorInfo, n)
-	for i := range h.tensors {
+// readTensors reads the n tensor records and places them in the file of size bytes.
+func (h *header) readTensors(r *reader, n int, size, align int64) error {
+	var at []int64 // where each record's offset field is, for errors
+	names := make(map[string]bool)
+	for range n {
 		start := int64(r.pos)
 		t := r.tensor()
 		if r.err != nil {
@@ -105,10 +105,10 @@ func (h *header) readTensors(r *reader, n int, align int64) error {
 			return formatErrorf(start, "tensor %q appears twice", t.Name)
 		}
 		names[t.Name] = true
-		h.tensors[i] = t
-		at[i] = int64(r.pos) - 8
+		h.tensors = append(h.tensors, t)
+		at = append(at, int64(r.pos)-8)
 	}
-	return place(h.tensors, at, int64(r.pos), int64(len(r.data)), align)
+	return place(h.tensors, at, int64(r.pos), size, align)
 }
 
 // place checks that each tensor's offset is where the one before it ends, rounded

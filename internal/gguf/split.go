@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strconv"
 
 	"github.com/inkling-go/inkling/internal/mapped"
 )
@@ -78,25 +77,17 @@ func (f *File) openSplit(s split, h *header) (*header, error) {
 	headers := make([]*header, s.count)
 	parts := make([]*mapped.File, s.count)
 	headers[s.no], parts[s.no] = h, f.parts[0]
-	var errs []error
 	for i := range s.count {
 		if i == s.no {
 			continue
 		}
 		var err error
 		if parts[i], headers[i], err = s.openPart(i); err != nil {
-			errs = append(errs, fmt.Errorf("part %d of %d: %w", i+1, s.count, err))
+			return nil, fmt.Errorf("part %d of %d: %w", i+1, s.count, err)
 		}
+		f.parts = append(f.parts, parts[i]) // for Close, should a later one fail
 	}
-	f.parts = f.parts[:0]
-	for _, m := range parts {
-		if m != nil {
-			f.parts = append(f.parts, m)
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
+	f.parts = parts
 	return s.merge(headers)
 }
 
@@ -109,7 +100,8 @@ func (s split) openPart(no int) (*mapped.File, *header, error) {
 	}
 	got, err := h.split(path)
 	if err == nil && got.count != s.count {
-		err = fmt.Errorf("%s: key %q is %d, want %d", path, keySplitCount, got.count, s.count)
+		err = wrapPath(path, formatErrorf(h.values[keySplitCount].off,
+			"key %q is absent or not %d", keySplitCount, s.count))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, m.Close())
@@ -135,7 +127,7 @@ func (s split) merge(headers []*header) (*header, error) {
 		n, err := h.splitInt(keySplitTensors, len(all.tensors), 1<<31-1)
 		if err == nil && n != len(all.tensors) {
 			err = formatErrorf(h.values[keySplitTensors].off,
-				"key %q is %d, the parts have %s tensors", keySplitTensors, n, strconv.Itoa(len(all.tensors)))
+				"key %q is %d, the parts have %d tensors", keySplitTensors, n, len(all.tensors))
 		}
 		if err != nil {
 			return nil, wrapPath(s.partPath(i), err)

@@ -106,7 +106,9 @@ func typeName(v any) string {
 // describe is typeName with the value of an integer, which may be of the right
 // type and out of range.
 func describe(v any) string {
-	if _, ok := toInt(v); ok {
+	_, signed := toInt(v)
+	_, unsigned := toUint(v)
+	if signed || unsigned {
 		return fmt.Sprintf("%s %d", typeName(v), v)
 	}
 	return typeName(v)

@@ -209,12 +209,15 @@ func (w *Writer) start() error {
 		infos = le.AppendUint32(infos, uint32(t.Type))
 		infos = le.AppendUint64(infos, uint64(t.Offset))
 	}
+	size := int64(len(b) + len(w.pairs) + len(infos))
+	if size > maxHeader {
+		return fmt.Errorf("header of %d bytes, want at most %d", size, maxHeader)
+	}
 	for _, part := range [][]byte{b, w.pairs, infos} {
 		if _, err := w.buf.Write(part); err != nil {
 			return err
 		}
 	}
-	size := int64(len(b) + len(w.pairs) + len(infos))
 	w.pairs = nil
 	return w.pad(size)
 }
