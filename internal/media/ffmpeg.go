@@ -1,0 +1,146 @@
+package media
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ffmpegFormats are the demuxers that ffmpeg may use. Playlist formats are not
+// among them: such a file could make ffmpeg read other files or fetch addresses.
+const ffmpegFormats = "aac,ac3,aiff,amr,ape,asf,au,avi,caf,eac3,flac,flv,gif,image2,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2," +
+	"mp3,mpeg,mpegts,mxf,ogg,opus,tta,w64,wav,wv,y4m,yuv4mpegpipe"
+
+// ffmpegInput are the options before and with the input; the path cannot be
+// taken for another protocol.
+func ffmpegInput(path string) []string {
+	return []string{"-protocol_whitelist", "file,pipe", "-format_whitelist", ffmpegFormats, "-i", "file:" + path}
+}
+
+// lookTool finds ffmpeg or ffprobe.
+func lookTool(tool, file, format string) (string, error) {
+	path, err := exec.LookPath(tool)
+	if err != nil {
+		reason := "only " + tool + " can read this, and it is not installed"
+		return "", &UnsupportedError{File: file, Format: format, Reason: reason}
+	}
+	return path, nil
+}
+
+// tool is a running ffmpeg or ffprobe.
+type tool struct {
+	*exec.Cmd
+	name   string
+	stderr bytes.Buffer
+}
+
+// newTool prepares a command that dies with ctx.
+func newTool(ctx context.Context, path string, args ...string) *tool {
+	t := &tool{Cmd: exec.CommandContext(ctx, path, args...), name: filepath.Base(path)}
+	t.Stderr = &t.stderr
+	t.WaitDelay = 5 * time.Second
+	return t
+}
+
+// explain adds the last line that the program wrote to its exit status.
+func (t *tool) explain(err error) error {
+	lines := strings.Split(strings.TrimSpace(t.stderr.String()), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return fmt.Errorf("%s: %s", t.name, last)
+	}
+	return fmt.Errorf("%s: %w", t.name, err)
+}
+
+// ffmpegAudio decodes the first sound track of any file that ffmpeg knows.
+// The data goes through a temporary file because some formats need seeking.
+func ffmpegAudio(ctx context.Context, name, format string, data []byte, lim AudioLimits) (*Audio, error) {
+	path, err := lookTool("ffmpeg", name, format)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "inkling-audio-")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "audio")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	args := append([]string{"-v", "error", "-nostdin"}, ffmpegInput(file)...)
+	// One second more than allowed, to notice that it is too long.
+	args = append(args, "-map", "0:a:0", "-map_metadata", "-1", "-t", fmt.Sprint(lim.seconds()+1),
+		"-c:a", "pcm_f32le", "-f", "wav", "pipe:1")
+	cmd := newTool(ctx, path, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("%s: ffmpeg: %w", name, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: ffmpeg: %w", name, err)
+	}
+	a, err := readWAVStream(out, lim)
+	if err != nil {
+		cancel() // it may still be writing
+	}
+	if werr := cmd.Wait(); werr != nil && !errors.Is(err, errTooLong) {
+		if ctx := context.Cause(ctx); ctx != nil && err == nil {
+			return nil, ctx
+		}
+		err = cmd.explain(werr)
+	}
+	if err != nil {
+		return nil, audioErr(name, format, lim, err)
+	}
+	return a, nil
+}
+
+// readWAVStream reads 32-bit float samples as ffmpeg writes them to a pipe.
+func readWAVStream(r io.Reader, lim AudioLimits) (*Audio, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	head, err := b.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	info, err := parseWAV(head)
+	if err != nil {
+		return nil, err
+	}
+	if info.tag != wavFloat || info.bits != 32 {
+		return nil, fmt.Errorf("ffmpeg wrote format tag %d of %d bits", info.tag, info.bits)
+	}
+	m, err := newMixdown(info.rate, info.channels, lim)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.Discard(info.data); err != nil {
+		return nil, err
+	}
+	var sample [4]byte
+	for {
+		if _, err := io.ReadFull(b, sample[:]); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if err := m.add(float64(math.Float32frombits(binary.LittleEndian.Uint32(sample[:])))); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.Samples) == 0 {
+		return nil, errors.New("no samples")
+	}
+	return &m.Audio, nil
+}

@@ -1,0 +1,161 @@
+package media
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// Constants of the audio tower's input, fixed by the model's processor.
+const (
+	// SampleRate is what Mel expects, in samples a second.
+	SampleRate = 16000
+	// MelBins is the number of mel filters.
+	MelBins = 80
+	// DMelLevels is the number of levels that DMel rounds to.
+	DMelLevels = 16
+
+	melWindow   = 1600 // 100 ms, also the FFT length
+	melHop      = 800  // 50 ms: 20 frames a second
+	melSpectrum = melWindow/2 + 1
+
+	melFloor = 1e-10 // of the power, and of what the logarithm is taken of
+
+	dmelMin, dmelStep = -7.0, 0.6 // centres -7, -6.4, ... 2
+)
+
+// MelFrames is the number of frames, and tokens, for n samples at SampleRate.
+func MelFrames(n int) int { return (n + melHop - 1) / melHop }
+
+// Mel computes the log mel spectrogram of samples at SampleRate. The signal is
+// padded by half a window of zeros before and to a whole hop behind; frames are
+// not centred. Per frame: periodic Hann window, magnitude spectrum (not power),
+// Slaney mel filters, decimal logarithm.
+//
+//	res: [MelFrames(len(samples)), MelBins] row-major
+//
+// Source: the reference's InklingFeatureExtractor. No samples is an error.
+func Mel(samples []float32) ([]float32, error) {
+	if len(samples) == 0 {
+		return nil, errors.New("no audio samples")
+	}
+	frames := MelFrames(len(samples))
+	window, filters := hannWindow(), melFilters()
+	fft := fourier.NewFFT(melWindow)
+	windowed := make([]float64, melWindow)
+	spectrum := make([]complex128, melSpectrum)
+	magnitude := make([]float64, melSpectrum)
+	out := make([]float32, frames*MelBins)
+	for f := range frames {
+		first := f*melHop - (melWindow - melHop)
+		for i, w := range window {
+			windowed[i] = 0
+			if at := first + i; at >= 0 && at < len(samples) {
+				windowed[i] = float64(samples[at]) * float64(w)
+			}
+		}
+		for i, c := range fft.Coefficients(spectrum, windowed) {
+			magnitude[i] = math.Sqrt(max(real(c)*real(c)+imag(c)*imag(c), melFloor))
+		}
+		for m, filter := range filters {
+			var sum float64
+			for i, w := range filter.weights {
+				sum += float64(w) * magnitude[filter.first+i]
+			}
+			out[f*MelBins+m] = float32(math.Log10(max(sum, melFloor)))
+		}
+	}
+	return out, nil
+}
+
+// DMel rounds each value to the nearest of DMelLevels centres, -7 to 2 in steps
+// of 0.6; values midway go down. The comparison is in float32 like the
+// reference's, because values can lie exactly between two centres.
+//
+//	mel: [frames, MelBins]
+//	res: [frames, MelBins], 0..DMelLevels-1
+func DMel(mel []float32) []int32 {
+	centres := dmelCentres()
+	ids := make([]int32, len(mel))
+	for i, v := range mel {
+		v = min(max(v, centres[0]), centres[DMelLevels-1])
+		best := float32(math.Inf(1))
+		for b, c := range centres {
+			d := v - c
+			if d < 0 {
+				d = -d
+			}
+			if d < best {
+				best, ids[i] = d, int32(b)
+			}
+		}
+	}
+	return ids
+}
+
+func dmelCentres() (c [DMelLevels]float32) {
+	for b := range c {
+		c[b] = float32(dmelMin + dmelStep*float64(b))
+	}
+	return c
+}
+
+// hannWindow is the periodic Hann window.
+func hannWindow() []float32 {
+	w := make([]float32, melWindow)
+	for i := range w {
+		w[i] = float32(0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/melWindow))
+	}
+	return w
+}
+
+// melFilter is one triangle: weights[i] belongs to spectrum bin first+i.
+type melFilter struct {
+	first   int
+	weights []float32
+}
+
+// melFilters builds the Slaney filter bank from 0 to 8000 Hz: triangles equally
+// spaced in mel, of equal area.
+func melFilters() []melFilter {
+	top := hzToMel(SampleRate / 2)
+	edge := func(i int) float64 { return melToHz(top * float64(i) / (MelBins + 1)) }
+	filters := make([]melFilter, MelBins)
+	for m := range filters {
+		lo, mid, hi := edge(m), edge(m+1), edge(m+2)
+		filters[m].first = melSpectrum
+		for bin := range melSpectrum {
+			hz := float64(bin) * SampleRate / melWindow
+			v := min((hz-lo)/(mid-lo), (hi-hz)/(hi-mid))
+			if v <= 0 {
+				continue
+			}
+			filters[m].first = min(filters[m].first, bin)
+			filters[m].weights = append(filters[m].weights, float32(v*2/(hi-lo)))
+		}
+	}
+	return filters
+}
+
+// The Slaney mel scale: linear below 1000 Hz (mel 15), logarithmic above.
+const (
+	melLinear   = 200.0 / 3 // Hz a mel
+	melBreakHz  = 1000.0
+	melBreakMel = melBreakHz / melLinear
+	melLogSteps = 27.0 // mels for a factor of 6.4
+)
+
+func hzToMel(hz float64) float64 {
+	if hz < melBreakHz {
+		return hz / melLinear
+	}
+	return melBreakMel + math.Log(hz/melBreakHz)*melLogSteps/math.Log(6.4)
+}
+
+func melToHz(mel float64) float64 {
+	if mel < melBreakMel {
+		return mel * melLinear
+	}
+	return melBreakHz * math.Exp((mel-melBreakMel)*math.Log(6.4)/melLogSteps)
+}

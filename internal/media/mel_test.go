@@ -1,0 +1,147 @@
+package media
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func fixtureAudio(t *testing.T, name string) []float32 {
+	t.Helper()
+	path := filepath.Join(fixtures, "media", name)
+	a, err := DecodeAudio(context.Background(), path, readFile(t, path), AudioLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Rate != SampleRate {
+		t.Fatalf("%s: rate %d", name, a.Rate)
+	}
+	return a.Samples
+}
+
+func TestMelGolden(t *testing.T) {
+	g := readGolden(t, "audio")
+	for name, samples := range map[string][]float32{
+		"audio0":  fixtureAudio(t, "audio0_12345.wav"),
+		"audio1":  fixtureAudio(t, "audio1_30011.wav"),
+		"silence": make([]float32, 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			mel, err := Mel(samples)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "log mel", mel, g.floats(t, name+".log_mel"), 1e-4)
+			if diff := cmp.Diff(g.ints(t, name+".dmel_ids"), DMel(mel)); diff != "" {
+				t.Errorf("dMel ids (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMelTablesGolden(t *testing.T) {
+	g := readGolden(t, "audio")
+	centres := dmelCentres()
+	closeTo(t, "centres", centres[:], g.floats(t, "bin_centers"), 0)
+	closeTo(t, "window", hannWindow(), g.floats(t, "window"), 5e-7) // the reference takes the cosine in float32
+	dense := make([]float32, MelBins*melSpectrum)
+	for m, f := range melFilters() {
+		copy(dense[m*melSpectrum+f.first:], f.weights)
+	}
+	closeTo(t, "filters", dense, g.floats(t, "mel_filters"), 1e-8)
+}
+
+func TestMelFrames(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 799: 1, 800: 1, 801: 2, 1600: 2, 1601: 3, 600 * SampleRate: 12000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if got := MelFrames(n); got != want {
+				t.Fatalf("%d frames, want %d", got, want)
+			}
+			if n > 2000 {
+				return
+			}
+			mel, err := Mel(make([]float32, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(mel) != want*MelBins {
+				t.Errorf("%d values, want %d", len(mel), want*MelBins)
+			}
+		})
+	}
+	if _, err := Mel(nil); err == nil {
+		t.Error("no samples were accepted")
+	}
+}
+
+// A sine of 1 kHz and amplitude A on a bin of the spectrum has, under a Hann
+// window of length N, magnitude A*N/4 there and A*N/8 at both neighbours. Bin
+// 100 and its neighbours meet known filters, so m follows by hand. A power
+// spectrum or a natural logarithm would be far off.
+func TestMelSine(t *testing.T) {
+	const amplitude = 0.5
+	samples := make([]float32, 4*melHop)
+	for i := range samples {
+		samples[i] = float32(amplitude * math.Sin(2*math.Pi*1000*float64(i)/SampleRate))
+	}
+	mel, err := Mel(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := mel[2*MelBins : 3*MelBins] // a frame without padding
+	for m, f := range melFilters() {
+		var sum float64
+		for i, w := range f.weights {
+			switch f.first + i {
+			case 100:
+				sum += float64(w) * amplitude * melWindow / 4
+			case 99, 101:
+				sum += float64(w) * amplitude * melWindow / 8
+			}
+		}
+		if sum == 0 {
+			continue
+		}
+		want := math.Log10(sum)
+		if d := math.Abs(float64(row[m]) - want); d > 1e-4 {
+			t.Errorf("filter %d: %g, want %g", m, row[m], want)
+		}
+	}
+}
+
+// Values exactly midway between two centres go to the lower one.
+func TestDMelTies(t *testing.T) {
+	c := dmelCentres()
+	ties := 0
+	for b := range DMelLevels - 1 {
+		for _, step := range []int{-2, -1, 0, 1, 2} {
+			v := (c[b] + c[b+1]) / 2
+			for range max(step, -step) {
+				v = math.Nextafter32(v, float32(math.Inf(step)))
+			}
+			want := int32(b)
+			if lo, hi := v-c[b], c[b+1]-v; lo > hi {
+				want = int32(b + 1)
+			} else if lo == hi {
+				ties++
+			}
+			if got := DMel([]float32{v}); got[0] != want {
+				t.Errorf("%g between %g and %g: level %d, want %d", v, c[b], c[b+1], got[0], want)
+			}
+		}
+	}
+	if ties == 0 {
+		t.Error("no value was midway: the test shows nothing")
+	}
+}
+
+func TestDMelClamps(t *testing.T) {
+	got := DMel([]float32{-100, -7, -6.4, 1.4, 2, 100, float32(math.Inf(-1)), float32(math.Inf(1))})
+	if diff := cmp.Diff([]int32{0, 0, 1, 14, 15, 15, 0, 15}, got); diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+}
