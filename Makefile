@@ -33,6 +33,11 @@ export CGO_ENABLED := 1
 export CGO_CFLAGS := $(strip -O3 $(SIMD))
 export CGO_CXXFLAGS := $(strip -O3 $(SIMD) -Wno-stringop-overflow)
 
+# Where PATH has gcc but not binutils, gcc finds as and ld beside itself this way.
+ifeq ($(shell command -v as 2>/dev/null),)
+export COMPILER_PATH := $(dir $(realpath $(shell command -v gcc 2>/dev/null)))
+endif
+
 # --- which ggml ------------------------------------------------------------
 # Default: the pinned module, compiled by cgo. GGML_DIR=/path/to/llama.cpp/ggml:
 # that tree, built by CMake as shared libraries (see ggml/README.md).
