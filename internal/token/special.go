@@ -37,6 +37,10 @@ func (s *specials) next(text string) (at int, special string) {
 	return len(text), ""
 }
 
+// NextSpecial finds the first special token that text spells: the leftmost, and of those that start there the longest. Without
+// one it returns len(text) and "".
+func (v *Vocab) NextSpecial(text string) (at int, special string) { return v.special.next(text) }
+
 // Specials returns the strings of all control and user-defined tokens in byte order.
 func (v *Vocab) Specials() []string {
 	list := make([]string, 0, len(v.special.ids))

@@ -1,0 +1,197 @@
+package chat
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/inkling-go/inkling/internal/token"
+)
+
+// inklingParser follows the message protocol. The prompt ended with the model's role token, so a turn starts in a head.
+//
+//	head     author text, until a content type token opens the body
+//	body     of reasoning, content or a tool call, until the message ends
+//	between  messages, until a role token opens the next head
+//
+// It works on ids, so text that only looks like a token is text. Its output does not depend on how text is cut into tokens.
+type inklingParser struct {
+	v *token.Vocab
+	p *protocol
+
+	state   parserState
+	body    int32             // content type of the body
+	author  []byte            // text of the head
+	call    []byte            // body of a tool call
+	text    token.Detokenizer // of the visible text that is being written
+	kind    DeltaKind         // of that text
+	out     []Delta           // of the current Push
+	endedBy int32             // valid if stopped
+	stopped bool              //
+	warned  []string          //
+}
+
+type parserState int
+
+const (
+	inHead parserState = iota
+	inBody
+	between
+	ended
+)
+
+// Push follows one id.
+func (s *inklingParser) Push(id int32) []Delta {
+	s.out = nil
+	if s.state == ended {
+		return nil
+	}
+	if t := s.v.Type(id); t != token.Control {
+		s.plain(s.v.Piece(id))
+		return s.out
+	}
+	switch {
+	case id == s.p.endSampling || id == s.p.endText:
+		s.close()
+		s.end(id)
+	case id == s.p.endMessage:
+		s.close()
+		s.state = between
+	case id == s.p.model:
+		s.close()
+		s.state = inHead
+	case id == s.p.user || id == s.p.system || id == s.p.tool:
+		// The model must not speak for others.
+		s.close()
+		s.end(id)
+	case s.contentType(id):
+		if s.state != inHead {
+			s.close()
+		}
+		s.state, s.body = inBody, id
+	}
+	// Any other control token has no meaning here and no text.
+	return s.out
+}
+
+// Finish closes an unfinished turn.
+func (s *inklingParser) Finish() []Delta {
+	s.out = nil
+	if s.state != ended {
+		s.close()
+		s.state = ended
+	}
+	return s.out
+}
+
+// Stop returns the id that ended the turn.
+func (s *inklingParser) Stop() (int32, bool) { return s.endedBy, s.stopped }
+
+// Warnings returns what the model got wrong.
+func (s *inklingParser) Warnings() []string { return s.warned }
+
+func (s *inklingParser) end(id int32) {
+	s.state, s.endedBy, s.stopped = ended, id, true
+}
+
+func (s *inklingParser) contentType(id int32) bool {
+	switch id {
+	case s.p.text, s.p.thinking, s.p.toolJSON, s.p.toolText, s.p.toolError, s.p.xml, s.p.image, s.p.audio:
+		return true
+	}
+	return id == s.p.xmlSecond
+}
+
+// plain takes text bytes.
+func (s *inklingParser) plain(piece []byte) {
+	switch {
+	case s.state == inHead:
+		s.author = append(s.author, piece...)
+	case s.state == inBody && s.body == s.p.toolJSON:
+		s.call = append(s.call, piece...)
+	case s.state == inBody && s.body == s.p.thinking:
+		s.emit(ReasoningDelta, piece)
+	default:
+		s.emit(ContentDelta, piece)
+	}
+}
+
+// emit writes text bytes of a kind, whole characters only.
+func (s *inklingParser) emit(kind DeltaKind, piece []byte) {
+	if kind != s.kind {
+		s.flush()
+		s.kind = kind
+	}
+	s.out = append(s.out, textDelta(kind, s.text.Push(piece))...)
+}
+
+// flush ends a run of text: a character that is incomplete now stays so.
+func (s *inklingParser) flush() {
+	s.out = append(s.out, textDelta(s.kind, s.text.Flush())...)
+}
+
+// close ends the current head, body or text between messages. The text of a head without a body is content.
+func (s *inklingParser) close() {
+	switch {
+	case s.state == inHead:
+		s.emit(ContentDelta, s.author)
+	case s.state == inBody && s.body == s.p.toolJSON:
+		s.closeCall()
+	}
+	s.flush()
+	s.author = nil
+}
+
+// closeCall ends the body of a tool call.
+func (s *inklingParser) closeCall() {
+	body := s.call
+	s.call = nil
+	call, err := parseCall(body, string(s.author))
+	if err != nil {
+		s.warned = append(s.warned, fmt.Sprintf("tool call returned as text: %v", err))
+		s.emit(ContentDelta, body)
+		return
+	}
+	s.out = append(s.out, Delta{Kind: ToolCallDelta, Call: call})
+}
+
+// parseCall reads {"name":…,"args":…}. The arguments are the model's own bytes; the author is the name if the JSON has none.
+func parseCall(body []byte, author string) (*ToolCall, error) {
+	v, err := decodeJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := v.(*object)
+	if !ok {
+		return nil, fmt.Errorf("body is %s, want an object", jsonType(v))
+	}
+	name, err := stringField(o, "name")
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = author
+	}
+	if name == "" {
+		return nil, errors.New("the call has no name")
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, err
+	}
+	args := bytes.TrimSpace(members["args"])
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	return &ToolCall{ID: newCallID(), Name: name, Arguments: json.RawMessage(args)}, nil
+}
+
+// newCallID makes an id that no other call of a conversation has.
+func newCallID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "call_" + hex.EncodeToString(b[:])
+}
