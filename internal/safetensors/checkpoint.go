@@ -30,21 +30,30 @@ type Checkpoint struct {
 // of them are in the error); a directory without a checkpoint wraps
 // fs.ErrNotExist. Each error names the file.
 func OpenDir(dir string) (*Checkpoint, error) {
+	c, _, err := OpenDirOptional(dir, func(string) bool { return false })
+	return c, err
+}
+
+// OpenDirOptional is [OpenDir] of a checkpoint that can do without some tensors: a
+// listed shard that is absent is no error if all of its tensors are optional. Such
+// shards are returned, and their tensors are not in the checkpoint.
+func OpenDirOptional(dir string, optional func(tensor string) bool) (*Checkpoint, []*MissingShardError, error) {
 	path := filepath.Join(dir, IndexName)
 	ix, err := readIndex(path)
 	if err == nil {
-		return openIndexed(dir, path, ix)
+		return openIndexed(dir, path, ix, optional)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
 	shards := []string{"model.safetensors"}
 	if _, err := os.Stat(filepath.Join(dir, shards[0])); errors.Is(err, fs.ErrNotExist) {
 		if shards, err = listShards(dir); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return openShards(dir, shards)
+	c, err := openShards(dir, shards)
+	return c, nil, err
 }
 
 // listShards returns the names of dir's safetensors files, sorted.
@@ -71,30 +80,40 @@ func OpenFile(path string) (*Checkpoint, error) {
 }
 
 // openIndexed opens the shards that the index at path lists and compares both.
-func openIndexed(dir, path string, ix *index) (*Checkpoint, error) {
+func openIndexed(dir, path string, ix *index, optional func(tensor string) bool) (*Checkpoint, []*MissingShardError, error) {
 	tensors := make(map[string][]string) // by shard
 	for _, name := range ix.names {
 		shard := ix.shardOf[name]
 		tensors[shard] = append(tensors[shard], name)
 	}
-	shards := slices.Sorted(maps.Keys(tensors))
+	var shards []string
+	var absent []*MissingShardError
 	var missing []error
-	for _, shard := range shards {
-		if _, err := os.Stat(filepath.Join(dir, shard)); errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, &MissingShardError{Shard: shard, Tensors: tensors[shard]})
+	for _, shard := range slices.Sorted(maps.Keys(tensors)) {
+		if _, err := os.Stat(filepath.Join(dir, shard)); !errors.Is(err, fs.ErrNotExist) {
+			shards = append(shards, shard)
+			continue
 		}
+		e := &MissingShardError{Shard: shard, Tensors: tensors[shard]}
+		required := func(tensor string) bool { return !optional(tensor) }
+		if slices.ContainsFunc(e.Tensors, required) {
+			missing = append(missing, e)
+			continue
+		}
+		absent = append(absent, e)
+		ix.drop(e.Tensors)
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s: %w", dir, errors.Join(missing...))
+		return nil, nil, fmt.Errorf("%s: %w", dir, errors.Join(missing...))
 	}
 	c, err := openShards(dir, shards)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := c.matches(ix); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
 	}
-	return c, nil
+	return c, absent, nil
 }
 
 // matches checks that the index and the shards name the same tensors.

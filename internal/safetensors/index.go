@@ -3,6 +3,7 @@ package safetensors
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -75,6 +76,14 @@ func (ix *index) get() []string {
 		return nil
 	}
 	return ix.names
+}
+
+// drop takes tensors out of the index.
+func (ix *index) drop(tensors []string) {
+	for _, name := range tensors {
+		delete(ix.shardOf, name)
+	}
+	ix.names = slices.DeleteFunc(ix.names, func(name string) bool { return ix.shardOf[name] == "" })
 }
 
 // isFileName reports whether s names a file in the checkpoint's own folder on
