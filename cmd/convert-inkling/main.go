@@ -1,0 +1,47 @@
+// Command convert-inkling converts a checkpoint in safetensors form to GGUF: the
+// text model, and beside it the towers for pictures and sound as mmproj file.
+//
+// Exit status: 0 done, 1 an error, 2 wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	_ "github.com/inkling-go/inkling/convert/inkling"
+)
+
+const (
+	exitOK = iota
+	exitError
+	exitUsage
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings as arguments; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newApp(stdout, stderr).RunContext(ctx, interspersed(args))
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "convert-inkling: %v\nRun 'convert-inkling --help' for usage.\n", err)
+		return exitUsage
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "convert-inkling: interrupted; nothing is left of the outputs")
+	default:
+		fmt.Fprintf(stderr, "convert-inkling: %v%s\n", err, hint(err))
+	}
+	return exitError
+}

@@ -1,0 +1,105 @@
+package inkling
+
+import (
+	"slices"
+
+	"github.com/inkling-go/inkling/convert"
+)
+
+// config is what config.json says. Fields of sub-configs keep the words of the
+// published spelling; the comments give those of the one that transformers writes
+// where it differs.
+type config struct {
+	text    textConfig
+	vision  *visionConfig // nil if there is none
+	audio   *audioConfig  // nil if there is none
+	imageID int64         // image_token_id, -1 if there is none
+	audioID int64         // audio_token_id, -1 if there is none
+	eosIDs  []int64       // eos_token_id, one or several or none
+	notes   []string
+
+	// text.expertSize may be a class default of the port instead of the model's.
+	expertSizeUnsure bool
+}
+
+// Bounds that keep what is computed from a config small; published models have
+// 66 layers, 256 experts and 201024 tokens.
+const (
+	maxLayers  = 4096
+	maxExperts = 65536
+	maxVocab   = 1 << 24
+)
+
+// parseConfig reads config.json. Text-only checkpoints have the text config at the
+// top level.
+func parseConfig(f *convert.Fields) (*config, error) {
+	c := &config{imageID: f.IntOr(-1, "image_token_id"), audioID: f.IntOr(-1, "audio_token_id")}
+	text := f.Object("text_config")
+	switch {
+	case text != nil:
+		if t := text.StrOr("inkling_text", "model_type"); !slices.Contains(textTypes, t) {
+			if why := (arch{}).Refuses(t); why != "" {
+				f.Unsupportedf("%s", why)
+			}
+			f.Unsupportedf("%s %q, want one of %v", text.Name("model_type"), t, textTypes)
+		}
+	case f.StrOr("", "model_type") == multimodal:
+		f.Failf("text_config is missing")
+	default:
+		text = f
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	c.eosIDs = tokenIDs(f, "eos_token_id")
+	if c.eosIDs == nil {
+		c.eosIDs = tokenIDs(text, "eos_token_id")
+	}
+	c.parseText(text)
+	mustBe(f, "tie_word_embeddings", false)
+	if v := f.Object("vision_config"); v != nil {
+		c.vision = parseVision(v)
+	}
+	if a := f.Object("audio_config"); a != nil {
+		c.audio = parseAudio(a)
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// tokenIDs reads a setting that is one token id or a list of them.
+func tokenIDs(f *convert.Fields, name string) []int64 {
+	if !f.Has(name) {
+		return nil
+	}
+	if f.IsList(name) {
+		return f.Ints(name)
+	}
+	return []int64{f.Int(name)}
+}
+
+// mustBe refuses a checkpoint in which a switch of the architecture is set in
+// another way than in all released models: nothing is known of that variant.
+func mustBe(f *convert.Fields, name string, want bool) {
+	if got := f.BoolOr(want, name); got != want {
+		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
+	}
+}
+
+// mustBeStr is [mustBe] for a choice.
+func mustBeStr(f *convert.Fields, name, want string) {
+	if got := f.StrOr(want, name); got != want {
+		f.Unsupportedf("%s is %q, want %q", f.Name(name), got, want)
+	}
+}
+
+// positive refuses 0 for settings that count or measure something.
+func positive(f *convert.Fields, values map[string]int64) {
+	for _, name := range sortedKeys(values) {
+		if values[name] == 0 {
+			f.Failf("%s is 0, want at least 1", f.Name(name))
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package inkling
+
+import (
+	"fmt"
+
+	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/internal/hmlp"
+)
+
+// Prefixes of the towers' tensors.
+const (
+	publishedVision, portVision = "model.visual.", "model.vision_tower."
+	publishedAudio, portAudio   = "model.audio.", "model.audio_tower."
+)
+
+// visionNames are the names of the image tower's tensors in one spelling; linear
+// and norm are formats with the number of the layer.
+type visionNames struct {
+	linear, norm, final string
+}
+
+var (
+	publishedVisionNames = visionNames{
+		linear: publishedVision + "layers.linear_%d.weight",
+		norm:   publishedVision + "layers.norm_%d.weight",
+		final:  publishedVision + "final_norm.weight",
+	}
+	portVisionNames = visionNames{
+		linear: portVision + "encoder_layers.%d.projection.weight",
+		norm:   portVision + "encoder_layers.%d.layer_norm.weight",
+		final:  portVision + "final_norm.weight",
+	}
+)
+
+// visionTensors lists the tensors of the image tower; none if the checkpoint has
+// no such tower.
+func (p *planner) visionTensors() []convert.Tensor {
+	n := publishedVisionNames
+	if p.hasPrefix(portVision) {
+		n = portVisionNames
+	} else if !p.hasPrefix(publishedVision) {
+		if p.c.vision != nil {
+			p.notef("config.json has a vision_config but the checkpoint has no image tower: no pictures")
+			p.c.vision = nil
+		}
+		return nil
+	}
+	v, h := p.c.vision, p.c.text.hiddenSize
+	if v == nil {
+		p.failf("vision_config is missing, but there are tensors %s*", publishedVision)
+		return nil
+	}
+	p.towerWidth("vision_config", v.decoderDModel)
+	count := int64(0)
+	for p.has(fmt.Sprintf(n.linear, count)) {
+		count++
+	}
+	if v.layers != 0 && v.layers != count {
+		p.failf("vision_config.n_layers is %d, the image tower has %d layers", v.layers, count)
+		return nil
+	}
+	v.layers = count
+	plan, err := hmlp.Plan(int(v.patchSize), int(v.temporalPatchSize), int(v.channels), int(v.layers))
+	if err != nil {
+		p.failf("vision_config: %v", err)
+		return nil
+	}
+	var out []convert.Tensor
+	for i, l := range plan {
+		width := int64(l.Out)
+		if i == len(plan)-1 {
+			width = h
+		}
+		shape := []int64{width, int64(l.In)}
+		out = append(out, p.match.Find(fmt.Sprintf("v.hmlp.%d.linear.weight", i), reversed(shape),
+			convert.Spelling{Name: fmt.Sprintf(n.linear, i), Shape: shape}))
+		if l.Norm {
+			out = append(out, p.vector(fmt.Sprintf("v.hmlp.%d.norm.weight", i), fmt.Sprintf(n.norm, i), width))
+		}
+	}
+	return append(out, p.vector("v.hmlp.final_norm.weight", n.final, h))
+}
+
+// audioTensors lists the tensors of the audio tower; none if the checkpoint has no
+// such tower.
+func (p *planner) audioTensors() []convert.Tensor {
+	embedding, norm := publishedAudio+"encoder.weight", publishedAudio+"final_norm.weight"
+	if p.hasPrefix(portAudio) {
+		embedding, norm = portAudio+"embed_audio_tokens.embed_audio_tokens.weight", portAudio+"norm.weight"
+	} else if !p.hasPrefix(publishedAudio) {
+		if p.c.audio != nil {
+			p.notef("config.json has an audio_config but the checkpoint has no audio tower: no sound")
+			p.c.audio = nil
+		}
+		return nil
+	}
+	a, h := p.c.audio, p.c.text.hiddenSize
+	if a == nil {
+		p.failf("audio_config is missing, but there are tensors %s*", publishedAudio)
+		return nil
+	}
+	p.towerWidth("audio_config", a.decoderDModel)
+	bins := a.melVocab
+	if t, ok := p.src.Tensors.Tensor(embedding); ok && bins == 0 && len(t.Shape) == 2 {
+		if bins = t.Shape[0] / a.melBins; bins*a.melBins != t.Shape[0] || bins == 0 {
+			p.failf("tensor %s has %d rows, which is no multiple of n_mel_bins %d", embedding, t.Shape[0], a.melBins)
+		}
+	}
+	if p.processor.dmelBins != 0 && bins != 0 && p.processor.dmelBins != bins {
+		p.failf("num_dmel_bins of the processor is %d, the audio tower has %d", p.processor.dmelBins, bins)
+	}
+	shape := []int64{a.melBins * bins, h}
+	return []convert.Tensor{
+		p.match.Find("a.dmel.embedding.weight", reversed(shape), convert.Spelling{Name: embedding, Shape: shape}),
+		p.vector("a.dmel.final_norm.weight", norm, h),
+	}
+}
+
+// vector looks up a norm.
+func (p *planner) vector(gguf, name string, n int64) convert.Tensor {
+	return p.match.Find(gguf, []int64{n}, convert.Spelling{Name: name, Shape: []int64{n}})
+}
+
+// towerWidth checks that a tower ends in the width of the text model.
+func (p *planner) towerWidth(config string, width int64) {
+	if h := p.c.text.hiddenSize; width != 0 && width != h {
+		p.failf("%s.decoder_dmodel is %d, text_config.hidden_size is %d", config, width, h)
+	}
+}

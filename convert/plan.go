@@ -1,0 +1,94 @@
+package convert
+
+import (
+	"github.com/inkling-go/inkling/internal/safetensors"
+)
+
+// Plan is what a checkpoint becomes.
+type Plan struct {
+	Files []File   // in the order of writing
+	Notes []string // what the user should know: parts left out, odd settings
+}
+
+// Kind is the role of an output file.
+type Kind string
+
+// The kinds of output files.
+const (
+	Text   Kind = "text"   // the language model
+	MMProj Kind = "mmproj" // the towers for images and sound
+)
+
+// fileName returns the name of a file of this kind for a model and output type,
+// as llama.cpp's tools name it.
+func (k Kind) fileName(model, outtype string) string {
+	name := model + "-" + outtype + ".gguf"
+	if k == Text {
+		return name
+	}
+	return string(k) + "-" + name
+}
+
+// File is one output file.
+type File struct {
+	Kind    Kind
+	Arch    string // general.architecture
+	KV      []KV   // all keys but general.*
+	Tensors []Tensor
+}
+
+// KV is a metadata key and its value, of a type that gguf.Writer.Set takes.
+type KV struct {
+	Key   string
+	Value any
+}
+
+// Tensor is a tensor of an output file and the checkpoint rows that it is made of.
+type Tensor struct {
+	Name string
+	Dims []int64 // ggml order, ne0 (the row) first
+	F32  bool    // stays F32 whatever the output type
+	From safetensors.Tensor
+	Rows RowMap
+}
+
+// Elems returns the number of elements.
+func (t Tensor) Elems() int64 { return product(t.Dims) }
+
+// RowMap says which rows of a checkpoint tensor make up an output tensor. The
+// checkpoint tensor is a stack of slabs (experts) of Slab rows; the output takes
+// Count rows of each: First, First+Step, First+2·Step, … The zero value is all
+// rows in their order.
+type RowMap struct {
+	Slab, Count, First, Step int64
+}
+
+// Interleaved returns the maps of the gate and up rows in a stack of matrices that
+// hold n of each by turns: gate 0, up 0, gate 1, up 1, …
+func Interleaved(n int64) (gate, up RowMap) {
+	return RowMap{Slab: 2 * n, Count: n, First: 0, Step: 2},
+		RowMap{Slab: 2 * n, Count: n, First: 1, Step: 2}
+}
+
+// Blocked returns the maps of the gate and up rows in a stack of matrices that
+// hold first n gate rows and then n up rows.
+func Blocked(n int64) (gate, up RowMap) {
+	return RowMap{Slab: 2 * n, Count: n, First: 0, Step: 1},
+		RowMap{Slab: 2 * n, Count: n, First: n, Step: 1}
+}
+
+// source returns the checkpoint row that output row r is.
+func (m RowMap) source(r int64) int64 {
+	if m == (RowMap{}) {
+		return r
+	}
+	return r/m.Count*m.Slab + m.First + r%m.Count*m.Step
+}
+
+func product(dims []int64) int64 {
+	n := int64(1)
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}

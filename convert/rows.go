@@ -1,0 +1,131 @@
+package convert
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/internal/safetensors"
+)
+
+// chunkBytes is the size that a chunk of rows has, about: large enough to make
+// handing it over cheap, small enough that a cancelled conversion stops at once
+// and that all chunks in flight take little memory.
+const chunkBytes = 4 << 20
+
+// rowJob is the conversion of the rows of one tensor.
+type rowJob struct {
+	tensor Tensor
+	src    []byte    // the checkpoint tensor
+	to     gguf.Type // of the output
+	same   bool      // the output has the layout of the checkpoint: rows are copied
+	ne0    int64     // elements of a row
+	rows   int64     // of the output
+	in     int64     // bytes of a checkpoint row
+	out    int64     // bytes of an output row
+	step   int64     // rows of a chunk
+}
+
+// newRowJob prepares the conversion of t to a type.
+func newRowJob(t Tensor, src []byte, to gguf.Type) (*rowJob, error) {
+	j := &rowJob{tensor: t, src: src, to: to, ne0: t.Dims[0], rows: product(t.Dims[1:])}
+	stored, plain := storedAs(t.From.DType)
+	j.same = plain && stored == to
+	j.in = j.ne0 * int64(t.From.DType.Bits()) / 8
+	var err error
+	if j.out, err = to.RowBytes(j.ne0); err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
+	}
+	// The last row of the output is the last that is read, or the one before it.
+	if end := (t.Rows.source(j.rows-1) + 1) * j.in; end > int64(len(src)) {
+		return nil, fmt.Errorf("tensor %s: %d bytes of %s, want %d", t.Name, len(src), t.From.Name, end)
+	}
+	j.step = max(1, chunkBytes/max(j.in, j.out, 4*j.ne0))
+	return j, nil
+}
+
+// chunk is a range of rows on its way through a worker. Its buffers are reused.
+type chunk struct {
+	job      *rowJob
+	row, n   int64 // rows [row, row+n) of the output
+	done     chan struct{}
+	raw, buf []byte
+	f32      []float32
+
+	out       []byte // the encoded rows: buf, or the checkpoint itself
+	nonFinite int64  // weights that are NaN or infinite in the checkpoint
+	beyond    int64  // finite weights that are not in the output
+	err       error
+}
+
+// convert fills in the results.
+func (c *chunk) convert() {
+	j := c.job
+	src := c.rows()
+	c.beyond, c.err = 0, nil
+	c.nonFinite = countNonFinite(j.tensor.From.DType, src)
+	if j.same {
+		c.out = src
+		return
+	}
+	n := int(c.n * j.ne0)
+	c.f32 = slices.Grow(c.f32[:0], n)[:n]
+	c.buf = slices.Grow(c.buf[:0], int(c.n*j.out))[:c.n*j.out]
+	c.out = c.buf
+	if c.err = widen(c.f32, j.tensor.From.DType, src); c.err != nil {
+		return
+	}
+	if j.to == gguf.Q8_0 {
+		// Blocks have no place for such weights and the run fails because of them:
+		// what is written no longer matters.
+		if c.beyond = countBeyondQ8(c.f32); c.nonFinite+c.beyond > 0 {
+			clear(c.out)
+			return
+		}
+	}
+	if c.err = gguf.EncodeRows(j.to, c.out, c.f32); c.err == nil {
+		c.beyond += max(0, countNonFiniteOut(j.to, c.out)-c.nonFinite)
+	}
+}
+
+// rows returns the checkpoint rows of the chunk: a view where they are in one
+// piece, otherwise gathered.
+func (c *chunk) rows() []byte {
+	j := c.job
+	if j.tensor.Rows == (RowMap{}) {
+		return j.src[c.row*j.in : (c.row+c.n)*j.in]
+	}
+	c.raw = slices.Grow(c.raw[:0], int(c.n*j.in))[:c.n*j.in]
+	for i := range c.n {
+		r := j.tensor.Rows.source(c.row+i) * j.in
+		copy(c.raw[i*j.in:(i+1)*j.in], j.src[r:r+j.in])
+	}
+	return c.raw
+}
+
+// widen converts checkpoint weights to float32. F64 is rounded.
+func widen(dst []float32, d safetensors.DType, src []byte) error {
+	if t, ok := storedAs(d); ok {
+		return gguf.DecodeRows(t, dst, src)
+	}
+	for i := range dst {
+		dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+	}
+	return nil
+}
+
+// maxQ8 is the largest magnitude whose Q8_0 scale, a 127th of it, fits F16.
+const maxQ8 = 127 * 65504
+
+// countBeyondQ8 counts the finite values that Q8_0 cannot hold.
+func countBeyondQ8(x []float32) int64 {
+	var n int64
+	for _, v := range x {
+		if a := math.Abs(float64(v)); a > maxQ8 && a <= math.MaxFloat32 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/inkling-go/inkling/internal/safetensors"
+)
+
+// Source is an open checkpoint: a folder with config.json, safetensors files and
+// what else the publisher put beside them.
+type Source struct {
+	Dir     string
+	Config  *Fields                 // config.json
+	Tensors *safetensors.Checkpoint // every tensor of every shard that is there
+	Notes   []string                // about the checkpoint as a whole
+}
+
+// OpenSource opens the checkpoint in a folder and finds its architecture. The
+// caller closes it.
+func OpenSource(dir string) (*Source, Arch, error) {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !st.IsDir() {
+		return nil, nil, fmt.Errorf("%s: a file, want the folder of a checkpoint", dir)
+	}
+	config, err := ReadFields(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	arch, err := archFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Source{Dir: dir, Config: config}
+	if err := s.refuseQuantised(); err != nil {
+		return nil, nil, err
+	}
+	var absent []*safetensors.MissingShardError
+	if s.Tensors, absent, err = safetensors.OpenDirOptional(dir, arch.Optional); err != nil {
+		return nil, nil, err
+	}
+	for _, shard := range absent {
+		s.Notes = append(s.Notes, fmt.Sprintf("shard %s of the index is not there; its %d tensors, first %s, are left out",
+			shard.Shard, len(shard.Tensors), shard.Tensors[0]))
+	}
+	return s, arch, nil
+}
+
+// refuseQuantised refuses checkpoints whose weights are codes and scales.
+func (s *Source) refuseQuantised() error {
+	for _, name := range []string{"quantization_config", "quantization"} {
+		if q := s.Config.Object(name); q != nil {
+			method := q.StrOr(q.StrOr("of an unnamed kind", "mode"), "quant_method")
+			return &UnsupportedError{s.Config.File(), fmt.Sprintf(
+				"a quantised checkpoint (%s: %s); convert from BF16, F16 or F32 weights", name, method)}
+		}
+	}
+	quant, err := s.Optional("hf_quant_config.json")
+	if err != nil || quant == nil {
+		return cmp.Or(err, s.Config.Err())
+	}
+	return &UnsupportedError{quant.File(), "a quantised checkpoint; convert from BF16, F16 or F32 weights"}
+}
+
+// Close unmaps the checkpoint.
+func (s *Source) Close() error { return s.Tensors.Close() }
+
+// Path returns the path of a file of the checkpoint.
+func (s *Source) Path(name string) string { return filepath.Join(s.Dir, name) }
+
+// Optional reads a JSON object that the checkpoint may lack: nil then.
+func (s *Source) Optional(name string) (*Fields, error) {
+	f, err := ReadFields(s.Path(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// maxTemplate bounds a chat template.
+const maxTemplate = 4 << 20
+
+// ChatTemplate returns the text of the chat template, empty if there is none. A
+// file of its own goes before the one in tokenizer_config.json, as transformers
+// has it.
+func (s *Source) ChatTemplate() (string, error) {
+	text, err := readBounded(s.Path("chat_template.jinja"), maxTemplate)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return string(text), err
+	}
+	for _, name := range []string{"chat_template.json", "tokenizer_config.json"} {
+		f, err := s.Optional(name)
+		if err != nil {
+			return "", err
+		}
+		if f == nil || !f.Has("chat_template") {
+			continue
+		}
+		if named := f.Objects("chat_template"); named != nil {
+			return defaultTemplate(named), f.Err()
+		}
+		return f.StrOr("", "chat_template"), f.Err()
+	}
+	return "", nil
+}
+
+// defaultTemplate picks from a list of {name, template}.
+func defaultTemplate(named []*Fields) string {
+	for _, f := range named {
+		if f.StrOr("", "name") == "default" {
+			return f.StrOr("", "template")
+		}
+	}
+	return ""
+}
