@@ -1,0 +1,92 @@
+package inkling
+
+import (
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
+)
+
+// attention is the first branch of layer i, without its short convolution.
+//
+//	a:   [n_embd, n]     the normed stream
+//	res: [n_embd, n]
+func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) *binding.Tensor {
+	n, nHead := int64(st.n), int64(st.nHead)
+	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
+	lc := &st.s.layers[i]
+
+	q := g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n), w.QNorm, st.eps)
+	g.Tap(q, "q", i)
+	kProj := g.MulMat(w.K, a)
+	g.Tap(kProj, "k_proj", i)
+	k := op.ShortConv(g, kProj, w.KConv, lc.kConv) // before the norm
+	g.Tap(k, "k_sconv", i)
+	k = g.RMSNorm(g.Reshape(k, dh, hkv, n), w.KNorm, st.eps)
+	g.Tap(k, "k", i)
+	v := op.ShortConv(g, g.MulMat(w.V, a), w.VConv, lc.vConv)
+	g.Tap(v, "v", i)
+	v = g.Reshape(v, dh, hkv, n)
+	r := g.MulMat(w.R, a)
+	g.Tap(r, "r", i)
+
+	if st.tau != nil && !st.sliding[i] { // content and bias alike
+		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n), st.tau), dh, nHead, n)
+		r = g.Mul(r, st.tau)
+	}
+	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n), Scale: 1 / float32(dh), Flash: st.flash}
+	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv]
+	var o *binding.Tensor
+	if st.sliding[i] {
+		o = st.slidingAttention(g, at, w, lc, k, v)
+	} else {
+		o = st.fullAttention(g, at, w, lc, k, v)
+	}
+	g.Tap(o, "attn_heads", i)
+	return g.MulMat(w.O, o)
+}
+
+// fullAttention writes the new rows to their cells and attends over all cells up to them.
+func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
+	g.Expand(g.SetRows(lc.k, k, st.full.write))
+	g.Expand(g.SetRows(lc.v, v, st.full.write))
+	at.K, at.V = g.Rows(lc.k, 0, int64(st.nKV)), g.Rows(lc.v, 0, int64(st.nKV))
+	if st.n <= few {
+		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.full.far)
+	}
+	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
+}
+
+// slidingAttention attends over the ring. Few new rows overwrite only cells
+// that no query sees any more; many would not, so they attend beside the ring
+// first and are written afterwards.
+func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
+	if st.n <= few {
+		g.Expand(g.SetRows(lc.k, k, st.ring.write))
+		g.Expand(g.SetRows(lc.v, v, st.ring.write))
+		at.K, at.V = lc.k, lc.v
+		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
+	}
+	at.K, at.V = st.windowed(g, lc.k, k), st.windowed(g, lc.v, v)
+	o := op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
+	g.Expand(o)
+	last := st.ring.write.Dim(0)
+	g.Expand(g.SetRows(lc.k, g.Rows(k, k.Dim(1)-last, last), st.ring.write))
+	g.Expand(g.SetRows(lc.v, g.Rows(v, v.Dim(1)-last, last), st.ring.write))
+	return o
+}
+
+// windowed joins the window before the first row with the new rows, rounded as
+// the cache will round them, so that the result does not depend on how a
+// prompt is cut into steps.
+//
+//	x:   [head_dim, n, n_head_kv]
+//	res: [head_dim, W-1+n, n_head_kv]   F32
+func (st *step) windowed(g *binding.Graph, cells, x *binding.Tensor) *binding.Tensor {
+	x = g.Cont(x)
+	if t := cells.Type(); t != binding.F32 {
+		x = g.Cast(g.Cast(x, t), binding.F32)
+	}
+	if st.ring.gather == nil {
+		return x
+	}
+	return g.Concat(g.GetRows(cells, st.ring.gather), x, 1)
+}

@@ -1,0 +1,239 @@
+package inkling
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/internal/hmlp"
+	"github.com/inkling-go/inkling/internal/media"
+	"github.com/inkling-go/inkling/models"
+	"github.com/inkling-go/inkling/models/layers"
+)
+
+// Projector holds the towers of an mmproj file; each may be absent.
+type Projector struct {
+	Vision *vision `gguf:""`
+	Audio  *audio  `gguf:""`
+
+	embd       int
+	be         *binding.Backend
+	own        *models.Weights
+	visionExec *layers.Executor[int, []float32]
+	audioExec  *layers.Executor[int, []int32]
+}
+
+// Tiles and frames that one graph takes: enough to keep the cores busy, few
+// enough to keep intermediate results small.
+const (
+	tilesPerGraph  = 64
+	framesPerGraph = 32
+)
+
+func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
+	r := &projectorReader{f: f}
+	pr := &Projector{
+		be: p.Backend, visionExec: layers.NewExecutor[int, []float32](p.Backend),
+		audioExec: layers.NewExecutor[int, []int32](p.Backend),
+	}
+	if r.bool("clip.has_vision_encoder") {
+		pr.Vision = r.vision()
+		pr.embd = r.int("clip.vision.projection_dim", 0)
+	}
+	if r.bool("clip.has_audio_encoder") {
+		pr.Audio = r.audio()
+		embd := r.int("clip.audio.projection_dim", 0)
+		if pr.Vision != nil && embd != pr.embd && r.err == nil {
+			r.err = fmt.Errorf("%s: clip.vision.projection_dim %d and clip.audio.projection_dim %d differ", f.Path(), pr.embd, embd)
+		}
+		pr.embd = embd
+	}
+	if r.err == nil && pr.Vision == nil && pr.Audio == nil {
+		r.err = fmt.Errorf("%s: holds neither an image nor an audio tower", f.Path())
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	dims := models.Dims{"n_embd": int64(pr.embd)}
+	if pr.Audio != nil {
+		dims["rows"] = int64(pr.Audio.mels * pr.Audio.bins)
+	}
+	var err error
+	// Other programs may have put more into the file; they fetch by name, and so do we.
+	extra := func(string) bool { return true }
+	if pr.own, err = models.Bind(pr, f, p, dims, extra); err != nil {
+		return nil, err
+	}
+	if pr.Vision != nil {
+		if err := pr.Vision.check(f.Path()); err != nil {
+			pr.own.Close()
+			return nil, err
+		}
+	}
+	return pr, nil
+}
+
+// projectorReader reads keys and keeps the first error.
+type projectorReader struct {
+	f   *gguf.File
+	err error
+}
+
+func (r *projectorReader) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *projectorReader) bool(key string) bool {
+	v, err := r.f.BoolOr(key, false)
+	r.note(err)
+	return v
+}
+
+// int reads a positive integer; def 0 means that the key has to be there.
+func (r *projectorReader) int(key string, def int) int {
+	v, err := r.f.UintOr(key, uint64(def))
+	r.note(err)
+	if err == nil && (v == 0 || v > math.MaxInt32) {
+		r.note(fmt.Errorf("%s: key %q: %d, want a positive number", r.f.Path(), key, v))
+	}
+	return int(v)
+}
+
+func (r *projectorReader) float(key string, def float64) float64 {
+	v, err := r.f.FloatOr(key, def)
+	r.note(err)
+	return v
+}
+
+func (r *projectorReader) rgb(key string) (v [3]float32) {
+	x, err := r.f.Floats(key)
+	r.note(err)
+	if err == nil && len(x) != 3 {
+		r.note(fmt.Errorf("%s: key %q: %d values, want 3", r.f.Path(), key, len(x)))
+	}
+	copy(v[:], x)
+	return v
+}
+
+func (r *projectorReader) vision() *vision {
+	v := &vision{
+		cfg: media.TileConfig{
+			Patch:              r.int("clip.vision.patch_size", 0),
+			Temporal:           r.int("inkling.vision.temporal_patch_size", 2),
+			Mean:               r.rgb("clip.vision.image_mean"),
+			Std:                r.rgb("clip.vision.image_std"),
+			RescaleFrac:        r.float("inkling.vision.rescale_image_frac", 0),
+			RescaleMaxLongEdge: r.int("inkling.vision.rescale_max_long_edge", 2048),
+		},
+		eps: float32(r.float("clip.vision.attention.layer_norm_epsilon", 1e-6)),
+	}
+	depth := r.int("clip.vision.block_count", 0)
+	embd := int64(r.int("clip.vision.projection_dim", 0))
+	if r.err != nil {
+		return nil
+	}
+	plan, err := hmlp.Plan(v.cfg.Patch, v.cfg.Temporal, 3, depth)
+	if err != nil {
+		r.note(fmt.Errorf("%s: %w", r.f.Path(), err))
+		return nil
+	}
+	v.plan = plan
+	for _, p := range plan {
+		out := int64(p.Out)
+		if out == 0 {
+			out = embd
+		}
+		v.Layers = append(v.Layers, &foldLayer{dims: models.Dims{"in": int64(p.In), "out": out}})
+	}
+	return v
+}
+
+func (r *projectorReader) audio() *audio {
+	a := &audio{mels: r.int("clip.audio.num_mel_bins", 0), eps: float32(r.float("clip.audio.attention.layer_norm_epsilon", 1e-6))}
+	if r.err != nil {
+		return nil
+	}
+	t, ok := r.f.Tensor("a.dmel.embedding.weight")
+	if !ok || len(t.Dims) != 2 || t.Dims[1]%int64(a.mels) != 0 {
+		r.note(fmt.Errorf("%s: tensor \"a.dmel.embedding.weight\": want a table with a multiple of %d rows", r.f.Path(), a.mels))
+		return nil
+	}
+	a.bins = int(t.Dims[1] / int64(a.mels))
+	return a
+}
+
+// Embd is the width of a row.
+func (p *Projector) Embd() int { return p.embd }
+
+// HasImage reports whether the file holds an image tower.
+func (p *Projector) HasImage() bool { return p.Vision != nil }
+
+// HasAudio reports whether the file holds an audio tower.
+func (p *Projector) HasAudio() bool { return p.Audio != nil }
+
+// ImageRows is the number of tiles, each of which becomes a row.
+func (p *Projector) ImageRows(w, h int) int {
+	rows, cols := media.TileCount(w, h, p.Vision.cfg)
+	return rows * cols
+}
+
+// EncodeImage returns one row per tile.
+func (p *Projector) EncodeImage(im *media.Image) ([]float32, error) {
+	ts, err := media.Tiles(im, p.Vision.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return p.encodeTiles(ts)
+}
+
+func (p *Projector) encodeTiles(ts *media.TileSet) ([]float32, error) {
+	side := int64(ts.Patch)
+	per := 3 * ts.Patch * ts.Patch * ts.Temporal
+	out := make([]float32, ts.N*p.embd)
+	for i := 0; i < ts.N; i += tilesPerGraph {
+		n := min(tilesPerGraph, ts.N-i)
+		err := p.visionExec.Run(n, n < tilesPerGraph, ts.Pix[i*per:(i+n)*per], out[i*p.embd:(i+n)*p.embd], func() *layers.Step[[]float32] {
+			g := p.be.NewGraph(16*len(p.Vision.Layers) + 16)
+			x := g.Input("tiles", binding.F32, 3, side*side, int64(ts.Temporal), int64(n))
+			return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Out: g.Output(p.Vision.build(g, x))}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// encodeFrames returns one row per audio frame.
+//
+//	ids: [mels] of each frame: mel·bins + bin
+func (p *Projector) encodeFrames(ids []int32) ([]float32, error) {
+	mels := p.Audio.mels
+	if err := inRange(ids, mels*p.Audio.bins, "dMel id"); err != nil {
+		return nil, err
+	}
+	frames := len(ids) / mels
+	out := make([]float32, frames*p.embd)
+	for i := 0; i < frames; i += framesPerGraph {
+		n := min(framesPerGraph, frames-i)
+		err := p.audioExec.Run(n, n < framesPerGraph, ids[i*mels:(i+n)*mels], out[i*p.embd:(i+n)*p.embd], func() *layers.Step[[]int32] {
+			g := p.be.NewGraph(32)
+			x := g.Input("ids", binding.I32, int64(mels*n))
+			return &layers.Step[[]int32]{Graph: g, Fill: x.SetInt32s, Out: g.Output(p.Audio.build(g, x))}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Close frees the towers.
+func (p *Projector) Close() {
+	p.visionExec.Close()
+	p.audioExec.Close()
+	p.own.Close()
+}

@@ -1,0 +1,135 @@
+package inkling
+
+import (
+	"fmt"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/models"
+)
+
+// weights are the tensors of the text file. V is the padded vocabulary.
+type weights struct {
+	Embd     *binding.Tensor `gguf:"token_embd.weight" ne:"n_embd,n_vocab"`
+	EmbdNorm *binding.Tensor `gguf:"token_embd_norm.weight,f32" ne:"n_embd"`
+	Layers   []*layer        `gguf:"blk"`
+	Norm     *binding.Tensor `gguf:"output_norm.weight,f32" ne:"n_embd"`
+	Output   *binding.Tensor `gguf:"output.weight" ne:"n_embd,n_vocab"`
+}
+
+// layer is one block: attention, then feed-forward, each with a short
+// convolution between the branch and the stream.
+type layer struct {
+	AttnNorm *binding.Tensor `gguf:"attn_norm.weight,f32" ne:"n_embd"`
+	Q        *binding.Tensor `gguf:"attn_q.weight" ne:"n_embd,n_head*head_dim"`
+	K        *binding.Tensor `gguf:"attn_k.weight" ne:"n_embd,n_head_kv*head_dim"`
+	V        *binding.Tensor `gguf:"attn_v.weight" ne:"n_embd,n_head_kv*head_dim"`
+	R        *binding.Tensor `gguf:"attn_r.weight" ne:"n_embd,n_head*d_rel"`
+	O        *binding.Tensor `gguf:"attn_output.weight" ne:"n_head*head_dim,n_embd"`
+	QNorm    *binding.Tensor `gguf:"attn_q_norm.weight,f32" ne:"head_dim"`
+	KNorm    *binding.Tensor `gguf:"attn_k_norm.weight,f32" ne:"head_dim"`
+	RelProj  *binding.Tensor `gguf:"attn_rel_proj.weight,f32" ne:"rel_extent,d_rel"`
+	KConv    *binding.Tensor `gguf:"shortconv_k.weight,f32" ne:"shortconv_kernel,n_head_kv*head_dim"`
+	VConv    *binding.Tensor `gguf:"shortconv_v.weight,f32" ne:"shortconv_kernel,n_head_kv*head_dim"`
+	AttnConv *binding.Tensor `gguf:"shortconv_attn.weight,f32" ne:"shortconv_kernel,n_embd"`
+
+	FFNNorm *binding.Tensor `gguf:"ffn_norm.weight,f32" ne:"n_embd"`
+	GScale  *binding.Tensor `gguf:"ffn_gscale.weight,f32" ne:"1"`
+	Dense   *dense          `gguf:""`
+	MoE     *moe            `gguf:""`
+	MLPConv *binding.Tensor `gguf:"shortconv_mlp.weight,f32" ne:"shortconv_kernel,n_embd"`
+
+	dims models.Dims
+
+	// Computed once at load: rel_proj with d_rel fastest, which is how the
+	// graph multiplies by it.
+	projRev *binding.Tensor // [d_rel, E], reversed along E
+	proj    *binding.Tensor // [d_rel, E+1], the last row zero; sliding layers only
+	gscale  float32         // GScale's one value
+}
+
+// Dims lays the layer's own sizes over the model's.
+func (l *layer) Dims() models.Dims { return l.dims }
+
+type dense struct {
+	Gate *binding.Tensor `gguf:"ffn_gate.weight" ne:"n_embd,n_ff"`
+	Up   *binding.Tensor `gguf:"ffn_up.weight" ne:"n_embd,n_ff"`
+	Down *binding.Tensor `gguf:"ffn_down.weight" ne:"n_ff,n_embd"`
+}
+
+type moe struct {
+	Router   *binding.Tensor `gguf:"ffn_gate_inp.weight,f32" ne:"n_embd,n_expert+n_expert_shared"`
+	Bias     *binding.Tensor `gguf:"exp_probs_b.bias,f32" ne:"n_expert"`
+	Gate     *binding.Tensor `gguf:"ffn_gate_exps.weight" ne:"n_embd,n_ff_exp,n_expert"`
+	Up       *binding.Tensor `gguf:"ffn_up_exps.weight" ne:"n_embd,n_ff_exp,n_expert"`
+	Down     *binding.Tensor `gguf:"ffn_down_exps.weight" ne:"n_ff_exp,n_embd,n_expert"`
+	GateShex *binding.Tensor `gguf:"ffn_gate_shexp.weight" ne:"n_embd,n_ff_exp,n_expert_shared"`
+	UpShex   *binding.Tensor `gguf:"ffn_up_shexp.weight" ne:"n_embd,n_ff_exp,n_expert_shared"`
+	DownShex *binding.Tensor `gguf:"ffn_down_shexp.weight" ne:"n_ff_exp,n_embd,n_expert_shared"`
+}
+
+// bindWeights opens the tensors of f on the backend's device.
+func bindWeights(f *gguf.File, c *config, p models.Params) (*weights, *models.Weights, error) {
+	w := &weights{}
+	for i := range c.blockCount {
+		l := &layer{dims: models.Dims{
+			"n_head_kv":  int64(c.nHeadKV[i]),
+			"head_dim":   int64(c.headDimOf(i)),
+			"rel_extent": int64(c.extentOf(i)),
+		}}
+		if i < c.denseBlocks {
+			l.Dense = &dense{}
+		} else {
+			l.MoE = &moe{}
+		}
+		w.Layers = append(w.Layers, l)
+	}
+	own, err := models.Bind(w, f, p, models.Dims{
+		"n_embd": int64(c.embd), "n_vocab": int64(c.vocab), "n_head": int64(c.nHead), "d_rel": int64(c.dRel),
+		"shortconv_kernel": int64(c.shortconvKernel), "n_ff": int64(c.ff), "n_ff_exp": int64(c.ffExp),
+		"n_expert": int64(c.nExpert), "n_expert_shared": int64(c.nExpertShared),
+	}, nil)
+	return w, own, err
+}
+
+// derive computes the tensors that are other layouts of small weights.
+func (w *weights) derive(be *binding.Backend, c *config) (*binding.Memory, error) {
+	mem := be.NewMemory(2 * len(w.Layers))
+	for i, l := range w.Layers {
+		var err error
+		if l.projRev, err = mem.New(fmt.Sprintf("blk.%d.proj_rev", i), binding.F32, int64(c.dRel), int64(c.extentOf(i))); err != nil {
+			mem.Close()
+			return nil, err
+		}
+		if c.sliding[i] {
+			if l.proj, err = mem.New(fmt.Sprintf("blk.%d.proj", i), binding.F32, int64(c.dRel), int64(c.extentOf(i)+1)); err != nil {
+				mem.Close()
+				return nil, err
+			}
+		}
+	}
+	if err := mem.Alloc(); err != nil {
+		mem.Close()
+		return nil, err
+	}
+	for i, l := range w.Layers {
+		E := c.extentOf(i)
+		src := make([]float32, E*c.dRel) // [d_rel][E]
+		l.RelProj.Floats(src)
+		proj, rev := make([]float32, (E+1)*c.dRel), make([]float32, E*c.dRel)
+		for m := range c.dRel {
+			for d := range E {
+				proj[d*c.dRel+m] = src[m*E+d]
+				rev[(E-1-d)*c.dRel+m] = src[m*E+d]
+			}
+		}
+		l.projRev.SetFloats(rev)
+		if l.proj != nil {
+			l.proj.SetFloats(proj)
+		}
+		one := []float32{0}
+		l.GScale.Floats(one)
+		l.gscale = one[0]
+	}
+	return mem, nil
+}

@@ -1,0 +1,89 @@
+// Package layers holds what the graphs of two or more models share: graphs that
+// are kept and reused, key-value caches, and feed-forward blocks.
+package layers
+
+import (
+	"github.com/inkling-go/inkling/binding"
+)
+
+// Step is one built graph with the code that fills its inputs from an argument.
+type Step[A any] struct {
+	Graph *binding.Graph
+	Fill  func(A)
+	Out   *binding.Tensor // F32, contiguous; what Run reads back
+}
+
+// Executor keeps built graphs. Steps of equal shape share a graph, so that a
+// decode step costs the host no more than its inputs. Two are kept: one for
+// steps of few rows, one for the others, each with memory of its own; an
+// alternation of prefill and decode then rebuilds neither.
+type Executor[K comparable, A any] struct {
+	be    *binding.Backend
+	slots [2]slot[K, A]
+}
+
+type slot[K comparable, A any] struct {
+	key   K
+	step  *Step[A]
+	alloc *binding.Allocator
+}
+
+// NewExecutor returns an executor without graphs.
+func NewExecutor[K comparable, A any](be *binding.Backend) *Executor[K, A] {
+	return &Executor[K, A]{be: be}
+}
+
+// Run computes the step that key stands for with the inputs of arg and copies
+// the result to out. build is called if no kept graph has that key.
+func (e *Executor[K, A]) Run(key K, few bool, arg A, out []float32, build func() *Step[A]) error {
+	s := &e.slots[0]
+	if few {
+		s = &e.slots[1]
+	}
+	if s.step == nil || s.key != key {
+		if s.step != nil {
+			s.step.Graph.Close()
+			s.step = nil
+		}
+		var step *Step[A]
+		if err := binding.Guard(func() { step = build() }); err != nil {
+			return err
+		}
+		if s.alloc == nil {
+			s.alloc = e.be.NewAllocator()
+		}
+		if err := step.Graph.Alloc(s.alloc); err != nil {
+			step.Graph.Close()
+			return err
+		}
+		s.key, s.step = key, step
+	}
+	s.step.Fill(arg)
+	if err := s.step.Graph.Compute(); err != nil {
+		return err
+	}
+	s.step.Out.Floats(out)
+	return nil
+}
+
+// Bytes is the memory of the kept graphs.
+func (e *Executor[K, A]) Bytes() int64 {
+	n := int64(0)
+	for _, s := range e.slots {
+		if s.alloc != nil {
+			n += s.alloc.Size()
+		}
+	}
+	return n
+}
+
+// Close frees the kept graphs.
+func (e *Executor[K, A]) Close() {
+	for i := range e.slots {
+		if s := &e.slots[i]; s.step != nil {
+			s.step.Graph.Close()
+			s.step = nil
+		}
+		e.slots[i].alloc.Close()
+	}
+}
