@@ -10,8 +10,8 @@ import "fmt"
 // shapes stay, which keeps the host's work per step small and lets CUDA replay
 // the kernels it has captured.
 type Graph struct {
-	// Tap, if set before building, is called by the Tap method for every named step.
-	OnTap func(t *Tensor, name string, layer int)
+	// OnTap, if set before building, is called by Tap for every named step.
+	OnTap func(g *Graph, t *Tensor, name string, layer int)
 
 	be  *Backend
 	ctx *C.struct_ggml_context
@@ -64,7 +64,7 @@ func (g *Graph) Output(t *Tensor) *Tensor {
 // names are those of the reference values, and layer is -1 outside layers.
 func (g *Graph) Tap(t *Tensor, name string, layer int) {
 	if g.OnTap != nil {
-		g.OnTap(t, name, layer)
+		g.OnTap(g, t, name, layer)
 	}
 }
 

@@ -41,6 +41,14 @@ func (a *Attention) groups() int64 { return a.Q.Dim(1) / a.K.Dim(2) }
 // blocks of queries inside the graph.
 const maxScores = 512 << 20
 
+func windowBlock(nQ, nKV, nHead int64) int64 { return max(1, min(nQ, maxScores/(4*nKV*nHead))) }
+
+// WindowBlocks is the number of score matrices that BandWindow cuts nQ queries into.
+func WindowBlocks(nQ, nKV, nHead int64) int64 {
+	b := windowBlock(nQ, nKV, nHead)
+	return (nQ + b - 1) / b
+}
+
 // BandWindow attends with many queries over keys that lie in the order of
 // their positions.
 //
@@ -67,7 +75,7 @@ func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, f
 
 	block := a.Block
 	if block == 0 {
-		block = max(1, min(nQ, maxScores/(4*nKV*nHead)))
+		block = windowBlock(nQ, nKV, nHead)
 	}
 	var out *binding.Tensor
 	for i := int64(0); i < nQ; i += block {
