@@ -46,12 +46,8 @@ const (
 // Push follows one id.
 func (s *inklingParser) Push(id int32) []Delta {
 	s.out = nil
-	if s.state == ended {
+	if s.state == ended || id < 0 {
 		return nil
-	}
-	if t := s.v.Type(id); t != token.Control {
-		s.plain(s.v.Piece(id))
-		return s.out
 	}
 	switch {
 	case id == s.p.endSampling || id == s.p.endText:
@@ -72,8 +68,10 @@ func (s *inklingParser) Push(id int32) []Delta {
 			s.close()
 		}
 		s.state, s.body = inBody, id
+	default:
+		// Other control tokens have no meaning here, and no text.
+		s.plain(s.v.Piece(id))
 	}
-	// Any other control token has no meaning here and no text.
 	return s.out
 }
 
@@ -149,7 +147,8 @@ func (s *inklingParser) close() {
 func (s *inklingParser) closeCall() {
 	body := s.call
 	s.call = nil
-	call, err := parseCall(body, string(s.author))
+	// The call goes on as JSON, which is UTF-8.
+	call, err := parseCall(validUTF8(body), string(validUTF8(s.author)))
 	if err != nil {
 		s.warned = append(s.warned, fmt.Sprintf("tool call returned as text: %v", err))
 		s.emit(ContentDelta, body)
@@ -188,6 +187,8 @@ func parseCall(body []byte, author string) (*ToolCall, error) {
 	}
 	return &ToolCall{ID: newCallID(), Name: name, Arguments: json.RawMessage(args)}, nil
 }
+
+func validUTF8(b []byte) []byte { return bytes.ToValidUTF8(b, []byte("\uFFFD")) }
 
 // newCallID makes an id that no other call of a conversation has.
 func newCallID() string {
