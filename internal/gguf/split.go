@@ -43,7 +43,8 @@ func (h *header) split(path string) (split, error) {
 		return one, wrapPath(path, err)
 	}
 	if no < 0 {
-		return one, wrapPath(path, fmt.Errorf("key %q: %w", keySplitNo, ErrMissing))
+		return one, wrapPath(path, formatErrorf(h.values[keySplitCount].off,
+			"key %q is %d and key %q is absent", keySplitCount, count, keySplitNo))
 	}
 	m := splitName.FindStringSubmatch(path)
 	if m == nil {

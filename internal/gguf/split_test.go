@@ -214,7 +214,7 @@ func TestOpenSplitTypes(t *testing.T) {
 		"count is a string":   {new(raw).str("split.count").u32(8).str("3"), 1, `"split.count" is string`},
 		"count is negative":   {new(raw).str("split.count").u32(5).u32(1<<32 - 1), 1, `"split.count" is int32 -1`},
 		"count beyond uint16": {new(raw).str("split.count").u32(4).u32(1 << 16), 1, `"split.count" is uint32 65536`},
-		"number is absent":    {new(raw).str("split.count").u32(4).u32(2), 1, `"split.no": missing`},
+		"number is absent":    {new(raw).str("split.count").u32(4).u32(2), 1, `"split.no" is absent`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := openBytes(t, append(file(0, tt.n).b, tt.pairs.b...))

@@ -35,8 +35,8 @@ func OpenDir(dir string) (*Checkpoint, error) {
 }
 
 // OpenDirOptional is [OpenDir] of a checkpoint that can do without some tensors: a
-// listed shard that is absent is no error if all of its tensors are optional. Such
-// shards are returned, and their tensors are not in the checkpoint.
+// shard of the index that is absent is no error if all of its tensors are optional.
+// Such shards are returned, and their tensors are not in the checkpoint.
 func OpenDirOptional(dir string, optional func(tensor string) bool) (*Checkpoint, []*MissingShardError, error) {
 	path := filepath.Join(dir, IndexName)
 	ix, err := readIndex(path)
@@ -81,11 +81,8 @@ func OpenFile(path string) (*Checkpoint, error) {
 
 // openIndexed opens the shards that the index at path lists and compares both.
 func openIndexed(dir, path string, ix *index, optional func(tensor string) bool) (*Checkpoint, []*MissingShardError, error) {
-	tensors := make(map[string][]string) // by shard
-	for _, name := range ix.names {
-		shard := ix.shardOf[name]
-		tensors[shard] = append(tensors[shard], name)
-	}
+	required := func(tensor string) bool { return !optional(tensor) }
+	tensors := ix.byShard()
 	var shards []string
 	var absent []*MissingShardError
 	var missing []error
@@ -95,17 +92,16 @@ func openIndexed(dir, path string, ix *index, optional func(tensor string) bool)
 			continue
 		}
 		e := &MissingShardError{Shard: shard, Tensors: tensors[shard]}
-		required := func(tensor string) bool { return !optional(tensor) }
 		if slices.ContainsFunc(e.Tensors, required) {
 			missing = append(missing, e)
-			continue
+		} else {
+			absent = append(absent, e)
 		}
-		absent = append(absent, e)
-		ix.drop(e.Tensors)
 	}
 	if len(missing) > 0 {
 		return nil, nil, fmt.Errorf("%s: %w", dir, errors.Join(missing...))
 	}
+	ix.drop(absent)
 	c, err := openShards(dir, shards)
 	if err != nil {
 		return nil, nil, err

@@ -43,12 +43,11 @@ func parseIndex(text []byte) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ix *index
+	ix := &index{shardOf: make(map[string]string)}
 	err = s.object("index", func(key string) error {
 		if key != "weight_map" {
 			return s.skip()
 		}
-		ix = &index{shardOf: make(map[string]string)}
 		return s.object(key, func(name string) error {
 			shard, err := s.str("tensor " + name)
 			if err != nil {
@@ -65,23 +64,31 @@ func parseIndex(text []byte) (*index, error) {
 	if err == nil {
 		err = s.end()
 	}
-	if err == nil && len(ix.get()) == 0 {
-		err = formatErrorf(0, "index without weight_map, or with an empty one")
+	if err == nil && len(ix.names) == 0 {
+		err = formatErrorf(0, "weight_map is absent or empty")
 	}
-	return ix, err
+	if err != nil {
+		return nil, err
+	}
+	return ix, nil
 }
 
-func (ix *index) get() []string {
-	if ix == nil {
-		return nil
+// byShard returns the names of each shard's tensors.
+func (ix *index) byShard() map[string][]string {
+	tensors := make(map[string][]string)
+	for _, name := range ix.names {
+		shard := ix.shardOf[name]
+		tensors[shard] = append(tensors[shard], name)
 	}
-	return ix.names
+	return tensors
 }
 
-// drop takes tensors out of the index.
-func (ix *index) drop(tensors []string) {
-	for _, name := range tensors {
-		delete(ix.shardOf, name)
+// drop takes the tensors of shards out of the index.
+func (ix *index) drop(shards []*MissingShardError) {
+	for _, shard := range shards {
+		for _, name := range shard.Tensors {
+			delete(ix.shardOf, name)
+		}
 	}
 	ix.names = slices.DeleteFunc(ix.names, func(name string) bool { return ix.shardOf[name] == "" })
 }
