@@ -13,6 +13,9 @@ import (
 // microseconds, and milliseconds for hundreds of thousands of equal characters.
 const matchTimeout = 5 * time.Second
 
+// maxPatternBytes bounds a pattern from a file.
+const maxPatternBytes = 1 << 14
+
 // Split patterns. Lookahead and \p classes inside sets are beyond the standard regexp package, and the
 // contractions must fold case as Unicode does ('ſ matches 's), so they run on regexp2.
 const (
@@ -35,6 +38,17 @@ var prePatterns = []struct{ name, pattern string }{
 	{"gpt-2", patternGPT2},
 }
 
+// preName is the name for tokenizer.ggml.pre, "" if no name stands for these patterns. The names also say that pieces are merged even
+// if they are tokens as they stand.
+func preName(patterns []string, ignoreMerges bool) string {
+	for _, p := range prePatterns {
+		if len(patterns) == 1 && patterns[0] == p.pattern && !ignoreMerges {
+			return p.name
+		}
+	}
+	return ""
+}
+
 // splitter cuts text into the pieces within which bytes may merge.
 type splitter struct {
 	res []*regexp2.Regexp // applied one after the other, each to the pieces of the one before
@@ -43,6 +57,9 @@ type splitter struct {
 func newSplitter(patterns []string) (*splitter, error) {
 	s := &splitter{}
 	for _, p := range patterns {
+		if len(p) > maxPatternBytes {
+			return nil, fmt.Errorf("of %d bytes, limit %d", len(p), maxPatternBytes)
+		}
 		if strings.Contains(p, "&&") {
 			return nil, fmt.Errorf("set intersection in pattern %q", p)
 		}

@@ -141,12 +141,7 @@ func parseTokenizerJSON(name string, tokenizer, config []byte) (*Vocab, error) {
 	if s.patterns, err = f.PreTokenizer.patterns(name); err != nil {
 		return nil, err
 	}
-	for _, p := range prePatterns {
-		if len(s.patterns) == 1 && s.patterns[0] == p.pattern {
-			s.pre = p.name
-			break
-		}
-	}
+	s.pre = preName(s.patterns, s.ignoreMerges)
 	for _, m := range f.Model.Merges {
 		s.merges = append(s.merges, string(m))
 	}
@@ -178,7 +173,7 @@ func decodeFile(name string, data []byte, v any) error {
 	case errors.As(err, &syntax):
 		return &FormatError{Name: name, Off: syntax.Offset, Msg: syntax.Error()}
 	case errors.As(err, &kind):
-		return &FormatError{Name: name, Off: kind.Offset, Msg: fmt.Sprintf("field %s is a %s", kind.Field, kind.Value)}
+		return &FormatError{Name: name, Off: kind.Offset, Msg: fmt.Sprintf("field %s holds %s", kind.Field, kind.Value)}
 	}
 	return formatErrorf(name, "%v", err)
 }

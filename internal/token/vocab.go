@@ -91,8 +91,8 @@ func (v *Vocab) Types() []int32 {
 // Merges returns the strings "left right" for tokenizer.ggml.merges, lowest rank first.
 func (v *Vocab) Merges() []string { return slices.Clone(v.merges) }
 
-// Pre returns the name of the split pattern for tokenizer.ggml.pre. It is empty if the pattern of a tokenizer.json is
-// none of the known ones: such a vocabulary works but cannot be written to GGUF.
+// Pre returns the name of the pre-tokenizer for tokenizer.ggml.pre. It is empty if no name stands for what a tokenizer.json says: such
+// a vocabulary works but cannot be written to GGUF.
 func (v *Vocab) Pre() string { return v.pre }
 
 // Pad returns the vocabulary with Unused tokens "[PAD<id>]" added up to n entries, the width of a padded embedding.

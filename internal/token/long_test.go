@@ -1,0 +1,46 @@
+package token
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHostileRuns splits long runs that make a naive matcher backtrack. Every run must be matched, not given up on: the pieces
+// are those of the pattern.
+func TestHostileRuns(t *testing.T) {
+	const n = 200_000
+	run := func(s string) string { return strings.Repeat(s, n) }
+	s, err := newSplitter([]string{patternO200k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, text  string
+		first, last string
+		pieces      int
+	}{
+		{"spaces before a word", run(" ") + "x", run(" ")[1:], " x", 2},
+		{"spaces before a line end", run(" ") + "\n", run(" ") + "\n", run(" ") + "\n", 1},
+		{"upper case before a digit", run("A") + "1", run("A"), "1", 2},
+		{"upper before lower case", run("A") + "b", run("A") + "b", run("A") + "b", 1},
+		{"letters without case", run("中") + "1", run("中"), "1", 2},
+		{"marks", "e" + run("\u0301") + "1", "e" + run("\u0301"), "1", 2},
+		{"signs before slashes", run("!") + run("/"), run("!") + run("/"), run("!") + run("/"), 1},
+		{"digits", run("7"), "777", "77", 66_667},
+		{"apostrophes", run("'") + "s", run("'"), "s", 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var pieces []string
+			start := time.Now()
+			s.split(tc.text, func(p string) { pieces = append(pieces, p) })
+			if d := time.Since(start); d > matchTimeout {
+				t.Errorf("took %v", d)
+			}
+			if len(pieces) != tc.pieces || pieces[0] != tc.first || pieces[len(pieces)-1] != tc.last {
+				t.Errorf("%d pieces, first of %d bytes, last of %d; want %d, %d, %d",
+					len(pieces), len(pieces[0]), len(pieces[len(pieces)-1]), tc.pieces, len(tc.first), len(tc.last))
+			}
+		})
+	}
+}
