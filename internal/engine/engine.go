@@ -1,0 +1,341 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/internal/token"
+	"github.com/inkling-go/inkling/models"
+)
+
+// Errors that callers tell apart.
+var (
+	ErrClosed      = errors.New("the model is closed")
+	ErrContextFull = models.ErrContextFull // a prompt that does not fit
+	ErrNoProjector = errors.New("no projector (mmproj file) is loaded")
+)
+
+// DefaultContext is the context length when Options names none: what the model
+// allows, up to this.
+const DefaultContext = 4096
+
+// Options says which model to load and how.
+type Options struct {
+	Model  string // text GGUF
+	MMProj string // projector GGUF; empty: the one beside the model, if there is exactly one; "off": none
+
+	Threads int           // CPU threads; 0: one per physical core
+	Context int           // positions; 0: DefaultContext
+	Batch   int           // prompt rows between two looks at the context and the progress; 0: 2048
+	UBatch  int           // prompt rows in one graph; 0: 512
+	KV      binding.DType // type of keys and values in the cache
+	NoMmap  bool
+}
+
+func (o *Options) setDefaults() error {
+	for _, n := range []struct {
+		name string
+		v    *int
+		def  int
+	}{{"threads", &o.Threads, PhysicalCores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}} {
+		if *n.v < 0 {
+			return fmt.Errorf("%s: %d is negative", n.name, *n.v)
+		}
+		if *n.v == 0 {
+			*n.v = n.def
+		}
+	}
+	if o.Context < 0 {
+		return fmt.Errorf("ctx-size: %d is negative", o.Context)
+	}
+	o.UBatch = min(o.UBatch, o.Batch)
+	return nil
+}
+
+// Engine is a loaded model. Its methods may be called from any goroutine.
+type Engine struct {
+	opt      Options
+	text     *gguf.File
+	mmproj   *gguf.File // nil without
+	be       *binding.Backend
+	model    models.Model
+	proj     models.Projector // nil without
+	vocab    *token.Vocab
+	renderer chat.Renderer
+	stops    map[int32]bool
+	never    []int32
+	defaults Sampling
+	seq      sequence
+
+	jobs chan func()
+	quit chan struct{}
+	done chan struct{}
+	once sync.Once
+}
+
+// Open loads a model. The context cancels nothing after Open has returned.
+func Open(ctx context.Context, o Options) (_ *Engine, err error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	e := &Engine{opt: o, jobs: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}), stops: map[int32]bool{}}
+	defer func() {
+		if err != nil {
+			e.release()
+		}
+	}()
+	if e.text, err = gguf.Open(o.Model); err != nil {
+		return nil, err
+	}
+	if e.be, err = binding.NewBackend(binding.CPU(), o.Threads); err != nil {
+		return nil, err
+	}
+	params := models.Params{Backend: e.be, NoMmap: o.NoMmap}
+	if e.model, err = models.Open(e.text, params); err != nil {
+		return nil, err
+	}
+	if err := e.openProjector(params); err != nil {
+		return nil, err
+	}
+	if err := e.openTokens(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := e.openSequence(); err != nil {
+		return nil, err
+	}
+	go e.run()
+	return e, nil
+}
+
+// openProjector loads the mmproj file that was named or lies beside the model.
+func (e *Engine) openProjector(p models.Params) (err error) {
+	path := e.opt.MMProj
+	switch path {
+	case "off":
+		return nil
+	case "":
+		if path, err = FindProjector(e.opt.Model); path == "" || err != nil {
+			return err
+		}
+	}
+	if e.mmproj, err = gguf.Open(path); err != nil {
+		return err
+	}
+	if e.proj, err = models.OpenProjector(e.mmproj, p); err != nil {
+		return err
+	}
+	if got, want := e.proj.Embd(), e.model.Config().Embd; got != want {
+		return fmt.Errorf("%s: its rows have %d values, those of %s have %d: the two files are of different models", path, got, e.opt.Model, want)
+	}
+	return nil
+}
+
+// FindProjector looks beside a text GGUF for its projector: mmproj-NAME.gguf
+// for NAME-TYPE.gguf, any type, or else the only mmproj*.gguf there. It returns
+// "" if there is none, and an error if the choice is not clear.
+func FindProjector(model string) (string, error) {
+	dir := filepath.Dir(model)
+	all, err := filepath.Glob(filepath.Join(escapeGlob(dir), "mmproj*.gguf"))
+	if err != nil {
+		return "", err
+	}
+	name := strings.TrimSuffix(filepath.Base(model), ".gguf")
+	exact := filepath.Join(dir, "mmproj-"+name+".gguf")
+	base := name
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		base = name[:i]
+	}
+	var related []string
+	for _, p := range all {
+		if p == exact {
+			return p, nil
+		}
+		if strings.HasPrefix(filepath.Base(p), "mmproj-"+base+"-") {
+			related = append(related, p)
+		}
+	}
+	switch {
+	case len(related) == 1:
+		return related[0], nil
+	case len(related) > 1:
+		return "", fmt.Errorf("%s: several projectors belong to it (%s): name one by --mmproj", model, strings.Join(related, ", "))
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return "", fmt.Errorf("%s: several projectors lie beside it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(all, ", "))
+	}
+	return "", nil
+}
+
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
+}
+
+func (e *Engine) openTokens() (err error) {
+	if e.vocab, err = token.FromGGUF(e.text); err != nil {
+		return err
+	}
+	used := e.model.Config().Vocab
+	if n := e.vocab.N(); n < used {
+		return fmt.Errorf("%s: the tokenizer has %d entries, the model computes %d", e.opt.Model, n, used)
+	}
+	template, err := e.text.StrOr("tokenizer.chat_template", "")
+	if err != nil {
+		return err
+	}
+	if e.renderer, _, err = chat.NewRenderer(e.vocab, template); err != nil {
+		return fmt.Errorf("%s: %w", e.opt.Model, err)
+	}
+	ids, err := chat.StopIDs(e.vocab)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.opt.Model, err)
+	}
+	for _, id := range ids {
+		e.stops[id] = true
+	}
+	for _, id := range chat.NeverSampled(e.vocab, used) {
+		if int(id) < used {
+			e.never = append(e.never, id)
+		}
+	}
+	e.defaults, err = readSampling(e.text)
+	return err
+}
+
+func (e *Engine) openSequence() (err error) {
+	limit := e.model.Config().Context
+	if e.opt.Context == 0 {
+		e.opt.Context = min(limit, DefaultContext)
+	}
+	if e.opt.Context > limit {
+		return fmt.Errorf("ctx-size: %d is more than the %d positions that %s was made for", e.opt.Context, limit, e.opt.Model)
+	}
+	e.seq.cache, err = e.model.NewCache(e.opt.Context, e.opt.KV)
+	return err
+}
+
+// run is the goroutine that owns the model.
+func (e *Engine) run() {
+	defer close(e.done)
+	for {
+		select {
+		case job := <-e.jobs:
+			job()
+		case <-e.quit:
+			return
+		}
+	}
+}
+
+// do runs job on the owner's goroutine and waits for it. A context that ends
+// while the job runs interrupts the computation.
+func (e *Engine) do(ctx context.Context, job func() error) error {
+	result := make(chan error, 1)
+	task := func() {
+		e.be.Resume()
+		stop := context.AfterFunc(ctx, e.be.Interrupt)
+		err := job()
+		stop()
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		result <- err
+	}
+	select {
+	case e.jobs <- task:
+		return <-result
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-e.done:
+		return ErrClosed
+	}
+}
+
+// Close waits for the running request and frees the model.
+func (e *Engine) Close() {
+	e.once.Do(func() {
+		close(e.quit)
+		<-e.done
+		e.release()
+	})
+}
+
+// release frees what Open has got so far.
+func (e *Engine) release() {
+	if e.seq.cache != nil {
+		e.seq.cache.Close()
+	}
+	if e.proj != nil {
+		e.proj.Close()
+	}
+	if e.model != nil {
+		e.model.Close()
+	}
+	if e.be != nil {
+		e.be.Close()
+	}
+	for _, f := range []*gguf.File{e.text, e.mmproj} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Config describes the loaded model.
+func (e *Engine) Config() models.Config { return e.model.Config() }
+
+// Context is the number of positions that a conversation has room for.
+func (e *Engine) Context() int { return e.opt.Context }
+
+// Defaults are the sampling settings that the model's file recommends.
+func (e *Engine) Defaults() Sampling { return e.defaults }
+
+// Vocab is the model's vocabulary.
+func (e *Engine) Vocab() *token.Vocab { return e.vocab }
+
+// HasImage reports whether pictures can be given.
+func (e *Engine) HasImage() bool { return e.proj != nil && e.proj.HasImage() }
+
+// CacheBytes is the memory of keys, values and states.
+func (e *Engine) CacheBytes() int64 { return e.seq.cache.Bytes() }
+
+// readSampling takes the defaults from general.sampling.*, and from the
+// conventions of the field where the file is silent.
+func readSampling(f *gguf.File) (Sampling, error) {
+	s := DefaultSampling()
+	for _, k := range []struct {
+		key string
+		v   *float32
+	}{
+		{"temp", &s.Temperature},
+		{"top_p", &s.TopP},
+		{"min_p", &s.MinP},
+		{"penalty_repeat", &s.RepeatPenalty},
+	} {
+		v, err := f.FloatOr("general.sampling."+k.key, float64(*k.v))
+		if err != nil {
+			return s, err
+		}
+		*k.v = float32(v)
+	}
+	k, err := f.UintOr("general.sampling.top_k", uint64(s.TopK))
+	if err != nil {
+		return s, err
+	}
+	s.TopK = int(min(k, math.MaxInt32))
+	if err := s.Validate(); err != nil {
+		return s, fmt.Errorf("%s: general.sampling: %w", f.Path(), err)
+	}
+	return s, nil
+}

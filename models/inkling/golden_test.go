@@ -1,0 +1,252 @@
+package inkling
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/media"
+	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/models"
+)
+
+// The reference's figures for float32: intermediate results 1e-4, logits 1e-3.
+var (
+	tapTol   = testutil.Tol{Abs: 1e-4, Rel: 1e-4}
+	logitTol = testutil.Tol{Abs: 1e-3}
+)
+
+// TestPrefillGolden compares every named result of a 100-token prefill with the
+// reference, in the order of computation: the first failure is the cause.
+func TestPrefillGolden(t *testing.T) {
+	prefill := testutil.OpenGolden(t, random, "text_prefill")
+	taps := testutil.OpenGolden(t, random, "text_taps")
+	m := loadRandom(t)
+	compared := map[string]bool{}
+	m.OnTap = func(name string, layer int, shape [4]int64, got []float32) {
+		g, key := taps, fmt.Sprintf("layer%d.%s", layer, name)
+		switch name {
+		case "embed_norm", "final_norm":
+			g, key = prefill, "hidden."+name
+		case "layer":
+			g, key = prefill, fmt.Sprintf("hidden.layer%d", layer)
+		case "mlp_out":
+			if m.w.Layers[layer].MoE != nil {
+				key = fmt.Sprintf("layer%d.moe_out", layer)
+			}
+		case "router_logits":
+			if g.Has(key) { // the reference lists the shared experts' elsewhere
+				got = columns(got, int(shape[0]), 0, m.cfg.nExpert)
+			}
+		case "router_indices", "router_weights":
+			return // compared below, in one order
+		}
+		if g.Has(key) {
+			compared[key] = true
+			testutil.Close(t, key, got, g.Floats(key), tapTol)
+		}
+	}
+	c := newTestCache(t, m, 128, binding.F32)
+	got := forward(t, m, c, goldenIDs(prefill, "input_ids"), true)
+	testutil.Close(t, "logits", got, prefill.Floats("logits"), logitTol)
+
+	var missing []string
+	for _, g := range []*testutil.Golden{prefill, taps} {
+		for _, name := range g.Names() {
+			if !compared[name] {
+				missing = append(missing, name)
+			}
+		}
+	}
+	// What is compared elsewhere, or is no result of the graph.
+	want := []string{"input_ids", "logits"}
+	for _, l := range []int{2, 5} {
+		for _, n := range []string{"rel_bias", "router_indices", "router_weights", "shared_gammas"} {
+			want = append(want, fmt.Sprintf("layer%d.%s", l, n))
+		}
+	}
+	want = append(want, "log_scaling_tau")
+	slices.Sort(missing)
+	slices.Sort(want)
+	if !slices.Equal(missing, want) {
+		t.Errorf("not compared: %v, want only %v", missing, want)
+	}
+}
+
+// columns cuts columns first to first+n-1 out of rows of the given width.
+func columns(x []float32, width, first, n int) []float32 {
+	var out []float32
+	for r := 0; r < len(x); r += width {
+		out = append(out, x[r+first:r+first+n]...)
+	}
+	return out
+}
+
+// TestRouterGolden compares the choice and the weights of the experts, sorted by index.
+func TestRouterGolden(t *testing.T) {
+	prefill := testutil.OpenGolden(t, random, "text_prefill")
+	taps := testutil.OpenGolden(t, random, "text_taps")
+	m := loadRandom(t)
+	ids, weights := map[int][]float32{}, map[int][]float32{}
+	m.OnTap = func(name string, layer int, _ [4]int64, got []float32) {
+		switch name {
+		case "router_indices":
+			ids[layer] = got
+		case "router_weights":
+			weights[layer] = got
+		}
+	}
+	forward(t, m, newTestCache(t, m, 128, binding.F32), goldenIDs(prefill, "input_ids"), false)
+	k, ns := m.cfg.nExpertUsed, m.cfg.nExpertShared
+	for _, layer := range []int{2, 5} {
+		key := fmt.Sprintf("layer%d.", layer)
+		var gotIDs []int32
+		var gotW []float32
+		for r := range 100 {
+			order := make([]int, k)
+			for i := range order {
+				order[i] = i
+			}
+			row := ids[layer][r*k : (r+1)*k]
+			slices.SortFunc(order, func(a, b int) int { return int(row[a]) - int(row[b]) })
+			for _, o := range order {
+				gotIDs = append(gotIDs, int32(row[o]))
+				gotW = append(gotW, weights[layer][r*(k+ns)+o])
+			}
+		}
+		if want := goldenIDs(taps, key+"router_indices"); !slices.Equal(gotIDs, want) {
+			t.Errorf("layer %d: experts %v, want %v", layer, gotIDs, want)
+		}
+		testutil.Close(t, key+"router_weights", gotW, taps.Floats(key+"router_weights"), tapTol)
+		testutil.Close(t, key+"shared_gammas", columns(weights[layer], k+ns, k, ns), taps.Floats(key+"shared_gammas"), tapTol)
+	}
+	// The log scaling begins at position 24 of the fixture.
+	tau := make([]float32, 100)
+	for i := range tau {
+		tau[i] = m.cfg.tau(i)
+	}
+	testutil.Close(t, "log_scaling_tau", tau, taps.Floats("log_scaling_tau"), testutil.Tol{Abs: 1e-6})
+}
+
+// TestDecodeGolden: single tokens behind a prefill, and a prefill in chunks.
+func TestDecodeGolden(t *testing.T) {
+	g := testutil.OpenGolden(t, random, "text_decode")
+	m := loadRandom(t)
+	ids := goldenIDs(g, "input_ids")
+	c := newTestCache(t, m, 128, binding.F32)
+	forward(t, m, c, ids[:60], false)
+	var got []float32
+	for i := 60; i < 100; i++ {
+		got = append(got, forward(t, m, c, ids[i:i+1], false)...)
+	}
+	testutil.Close(t, "decode_logits", got, g.Floats("decode_logits"), logitTol)
+
+	c.Reset()
+	got = nil
+	for _, chunk := range [][2]int{{0, 17}, {17, 60}, {60, 100}} {
+		got = append(got, forward(t, m, c, ids[chunk[0]:chunk[1]], false)...)
+	}
+	testutil.Close(t, "chunked_logits_last", got, g.Floats("chunked_logits_last"), logitTol)
+}
+
+// TestGreedyGolden generates 64 tokens from each of five prompts.
+func TestGreedyGolden(t *testing.T) {
+	g := testutil.OpenGolden(t, random, "greedy")
+	m := loadRandom(t)
+	c := newTestCache(t, m, 256, binding.F32)
+	for p := range 5 {
+		c.Reset()
+		logits := forward(t, m, c, goldenIDs(g, fmt.Sprintf("prompt%d.ids", p)), false)
+		var got []int32
+		for range 64 {
+			id := int32(testutil.Argmax(logits))
+			got = append(got, id)
+			logits = forward(t, m, c, []int32{id}, false)
+		}
+		if want := goldenIDs(g, fmt.Sprintf("prompt%d.generated", p)); !slices.Equal(got, want) {
+			t.Errorf("prompt %d: generated %v, want %v", p, got, want)
+		}
+	}
+}
+
+// TestImagesGolden compares the image tower, from the file of the picture on.
+func TestImagesGolden(t *testing.T) {
+	g := testutil.OpenGolden(t, random, "images")
+	p := loadRandomTowers(t)
+	for i, file := range []string{"image0_100x80.png", "image1_80x80.png", "image2_37x121.png"} {
+		im := readImage(t, file)
+		want := g.Ints(fmt.Sprintf("image%d.num_patches", i))[0]
+		if n := p.ImageRows(im.W, im.H); int64(n) != want {
+			t.Errorf("%s: %d rows, want %d", file, n, want)
+		}
+		got, err := p.EncodeImage(im)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testutil.Close(t, file, got, g.Floats(fmt.Sprintf("image%d.features", i)), tapTol)
+	}
+}
+
+func readImage(t testing.TB, file string) *media.Image {
+	t.Helper()
+	data, err := os.ReadFile(testutil.Testdata(t, random, "media", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := media.DecodeImage(file, data, media.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}
+
+// TestImagePromptsGolden runs prompts with one and three pictures: text rows are
+// normed once, the tower's rows not at all.
+func TestImagePromptsGolden(t *testing.T) {
+	g := testutil.OpenGolden(t, random, "image_prompts")
+	images := testutil.OpenGolden(t, random, "images")
+	m := loadRandom(t)
+	const imageSlot = 1040 // <|unused_200054|> of this vocabulary
+	for _, prompt := range []struct {
+		name   string
+		images []int
+	}{{"image0", []int{0}}, {"image1", []int{1}}, {"image2", []int{2}}, {"three_images", []int{0, 1, 2}}} {
+		ids := goldenIDs(g, prompt.name+".input_ids")
+		b := &models.Batch{Tokens: slices.Clone(ids)}
+		for r, id := range ids {
+			if id == imageSlot {
+				b.MediaRows = append(b.MediaRows, int32(r))
+			}
+			if r >= len(ids)-16 {
+				b.Outputs = append(b.Outputs, int32(r))
+			}
+		}
+		for _, i := range prompt.images {
+			b.Media = append(b.Media, images.Floats(fmt.Sprintf("image%d.features", i))...)
+		}
+		m.OnTap = func(name string, _ int, _ [4]int64, got []float32) {
+			if name == "embed_norm" {
+				testutil.Close(t, prompt.name+".inputs_embeds", got, g.Floats(prompt.name+".inputs_embeds"), tapTol)
+			}
+		}
+		c := newTestCache(t, m, 256, binding.F32)
+		logits := make([]float32, 16*m.Config().Vocab)
+		if err := m.Forward(b, c, logits); err != nil {
+			t.Fatal(err)
+		}
+		m.OnTap = nil
+		testutil.Close(t, prompt.name+".logits_last16", logits, g.Floats(prompt.name+".logits_last16"), logitTol)
+		last := logits[15*m.Config().Vocab:]
+		var got []int32
+		for range 16 {
+			id := int32(testutil.Argmax(last))
+			got = append(got, id)
+			last = forward(t, m, c, []int32{id}, false)
+		}
+		if want := goldenIDs(g, prompt.name+".generated"); !slices.Equal(got, want) {
+			t.Errorf("%s: generated %v, want %v", prompt.name, got, want)
+		}
+	}
+}

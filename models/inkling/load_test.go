@@ -1,0 +1,122 @@
+package inkling
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/convert"
+	_ "github.com/inkling-go/inkling/convert/inkling"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/models"
+)
+
+// randomDir is the reference's tiny random checkpoint.
+const random = "inkling-tiny-random"
+
+var ggufDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "inkling")
+	if err != nil {
+		panic(err)
+	}
+	ggufDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var convertRandom = sync.OnceValues(func() (convert.Report, error) {
+	return convert.Run(context.Background(), convert.Options{
+		Dir: filepath.Join("..", "..", "testdata", random, "original"), OutDir: ggufDir, Name: "random", OutType: "f32",
+	})
+})
+
+func newBackend(t testing.TB) *binding.Backend {
+	t.Helper()
+	be, err := binding.NewBackend(binding.CPU(), min(2, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(be.Close)
+	return be
+}
+
+func openGGUF(t testing.TB, path string) *gguf.File {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// loadRandom converts the random checkpoint to F32 and opens its text model.
+func loadRandom(t testing.TB) *Model {
+	t.Helper()
+	if _, err := convertRandom(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Open(openGGUF(t, filepath.Join(ggufDir, "random-F32.gguf")), models.Params{Backend: newBackend(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m.(*Model)
+}
+
+// loadRandomTowers opens the towers of the random checkpoint.
+func loadRandomTowers(t testing.TB) *Projector {
+	t.Helper()
+	if _, err := convertRandom(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := models.OpenProjector(openGGUF(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf")), models.Params{Backend: newBackend(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p.(*Projector)
+}
+
+func newTestCache(t testing.TB, m *Model, nCtx int, kv binding.DType) models.Cache {
+	t.Helper()
+	c, err := m.NewCache(nCtx, kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// forward runs ids as one step and returns the logits of every row, or of the last.
+func forward(t testing.TB, m *Model, c models.Cache, ids []int32, all bool) []float32 {
+	t.Helper()
+	b := &models.Batch{Tokens: ids, Outputs: []int32{int32(len(ids) - 1)}}
+	if all {
+		b.Outputs = nil
+		for i := range ids {
+			b.Outputs = append(b.Outputs, int32(i))
+		}
+	}
+	logits := make([]float32, len(b.Outputs)*m.Config().Vocab)
+	if err := m.Forward(b, c, logits); err != nil {
+		t.Fatal(err)
+	}
+	return logits
+}
+
+func goldenIDs(g *testutil.Golden, name string) []int32 {
+	var ids []int32
+	for _, v := range g.Ints(name) {
+		ids = append(ids, int32(v))
+	}
+	return ids
+}
