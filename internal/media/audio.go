@@ -107,11 +107,6 @@ func audioErr(name, format string, lim AudioLimits, err error) error {
 	if errors.Is(err, errTooLong) {
 		return &LimitError{File: name, What: "seconds", Found: int64(lim.seconds()) + 1, Max: int64(lim.seconds())}
 	}
-	var f *FormatError
-	if errors.As(err, &f) {
-		f.File, f.Format = name, format
-		return f
-	}
 	return formatErr(name, format, err)
 }
 

@@ -63,13 +63,22 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d %s, at most %d are allowed", e.File, e.Found, e.What, e.Max)
 }
 
-// formatErr wraps a decoder's error. An end of file inside a file is always an
-// unexpected one, whatever the decoder calls it.
+// formatErr wraps a decoder's error. Our own decoders return a FormatError that
+// lacks only the names. An end of file inside a file is always an unexpected
+// one, whatever the decoder calls it.
 func formatErr(file, format string, err error) error {
+	if f := (*FormatError)(nil); errors.As(err, &f) {
+		return &FormatError{File: file, Format: format, Offset: f.Offset, Err: f.Err}
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("file is cut short: %w", io.ErrUnexpectedEOF)
 	}
 	return &FormatError{File: file, Format: format, Offset: -1, Err: err}
+}
+
+// cutShort says that a file ends in the middle of what stands at offset.
+func cutShort(offset int) error {
+	return &FormatError{Offset: int64(offset), Err: fmt.Errorf("file is cut short: %w", io.ErrUnexpectedEOF)}
 }
 
 // guard runs a third-party decoder and turns a panic on damaged data into an

@@ -17,6 +17,11 @@ func decodePNG(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pngRGB(src, data)
+}
+
+// pngRGB converts what Go's decoder made of a file.
+func pngRGB(src image.Image, data []byte) (*Image, error) {
 	// Go widens 16-bit grey with a transparent value to NRGBA64, which would
 	// be read as 16-bit colour. IHDR has depth and colour type at 24 and 25;
 	// the decoder has checked that it is there.

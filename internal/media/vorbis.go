@@ -58,7 +58,7 @@ func checkOgg(data []byte) error {
 	flags := byte(0)
 	for p, page := 0, 0; p < len(data); page++ {
 		if len(data)-p < 27 {
-			return oggCut(p)
+			return cutShort(p)
 		}
 		if string(data[p:p+4]) != "OggS" {
 			return &FormatError{Offset: int64(p), Err: errors.New("no page where the last one ends")}
@@ -72,23 +72,19 @@ func checkOgg(data []byte) error {
 			return &FormatError{Offset: int64(p), Err: errors.New("page without segments")}
 		}
 		if len(data)-p < 27+segments {
-			return oggCut(p)
+			return cutShort(p)
 		}
 		n := 27 + segments
 		for _, s := range data[p+27 : p+27+segments] {
 			n += int(s)
 		}
 		if n > len(data)-p {
-			return oggCut(p)
+			return cutShort(p)
 		}
 		p += n
 	}
 	if flags&oggLastPage == 0 {
-		return oggCut(len(data))
+		return cutShort(len(data))
 	}
 	return nil
-}
-
-func oggCut(offset int) error {
-	return &FormatError{Offset: int64(offset), Err: errors.New("file is cut short")}
 }

@@ -12,18 +12,22 @@ import (
 )
 
 // webpChunks calls f for each chunk of a RIFF body, without its padding, until
-// f returns false. A chunk that is cut short ends the walk.
-func webpChunks(body []byte, f func(id string, data []byte) bool) {
-	for len(body) >= 8 {
-		n := uint64(binary.LittleEndian.Uint32(body[4:]))
-		if n+8 > uint64(len(body)) {
-			return
+// f returns false. It returns how far it came: less than the length of the body
+// if f stopped it or if a chunk is cut short.
+func webpChunks(body []byte, f func(id string, data []byte) bool) int {
+	p := 0
+	for len(body)-p >= 8 {
+		n := int64(binary.LittleEndian.Uint32(body[p+4:]))
+		if n+8 > int64(len(body)-p) {
+			return p
 		}
-		if !f(string(body[:4]), body[8:8+n]) {
-			return
+		data := body[p+8 : p+8+int(n)]
+		if !f(string(body[p:p+4]), data) {
+			return p
 		}
-		body = body[min(8+n+n&1, uint64(len(body))):]
+		p = min(p+8+int(n+n&1), len(body))
 	}
+	return p
 }
 
 // webpStill locates the picture of a WebP file: the bitstream, and for the
