@@ -3,7 +3,6 @@ package media
 import (
 	"errors"
 	"fmt"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"strings"
@@ -92,11 +91,17 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// unsupportedFeature is what our own decoders return for intact files that they
+// do not read.
+type unsupportedFeature string
+
+func (e unsupportedFeature) Error() string { return string(e) + " is not supported" }
+
 // isUnsupported reports whether a decoder's error means an intact file that uses
 // a feature the decoder lacks.
 func isUnsupported(err error) bool {
-	var j jpeg.UnsupportedError
+	var own unsupportedFeature
 	var p png.UnsupportedError
 	var t tiff.UnsupportedError
-	return errors.As(err, &j) || errors.As(err, &p) || errors.As(err, &t) || errors.Is(err, bmp.ErrUnsupported)
+	return errors.As(err, &own) || errors.As(err, &p) || errors.As(err, &t) || errors.Is(err, bmp.ErrUnsupported)
 }

@@ -4,200 +4,268 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"image"
-	"image/jpeg"
-	"slices"
+	"fmt"
 )
 
-// jpegHeader is what the markers before the first scan say.
-type jpegHeader struct {
-	w, h       int
-	components []jpegComponent
-	adobe      int    // offset of the transform byte of the Adobe marker, or 0
-	exif       []byte // body of the first EXIF segment
+// The JPEG decoder is our own because the result has to equal libjpeg's, which
+// the reference uses: its inverse DCT, interpolated chroma and fixed-point
+// colour, bit for bit. Go's image/jpeg is up to three levels away in the DCT,
+// hides the planes of four-component files, and rejects restart markers in the
+// non-interleaved scans of subsampled files.
+
+// jpegDecoder holds what the segments of a file have said so far.
+// Names and rules: ITU-T T.81 (1992).
+type jpegDecoder struct {
+	data []byte
+	w, h int
+
+	progressive bool
+	components  []jpegComponent
+	hMax, vMax  int // largest sampling factors
+
+	quant   [4]*[64]uint16 // in natural order
+	dc, ac  [4]*huffman
+	restart int // MCUs between restart markers, 0 for none
+	scans   int
+
+	jfif  bool
+	adobe int    // colour transform of the Adobe marker, -1 without one
+	exif  []byte // TIFF structure of the first EXIF segment
 }
 
-type jpegComponent struct{ id, h, v uint8 }
-
-// readJPEGHeader walks the marker segments up to the first scan.
-func readJPEGHeader(data []byte) (jpegHeader, error) {
-	var hd jpegHeader
-	p := 2
-	for {
-		// Stray bytes between segments are skipped, as libjpeg and Go do.
-		i := bytes.IndexByte(data[min(p, len(data)):], 0xff)
-		if i < 0 || p+i+1 >= len(data) {
-			return hd, errors.New("no picture data")
-		}
-		p += i + 1
-		marker := data[p]
-		if marker == 0xff { // fill byte
-			continue
-		}
-		p++
-		if marker == 0 || marker >= 0xd0 && marker <= 0xd8 { // no segment
-			continue
-		}
-		if marker == 0xd9 { // end of image
-			return hd, errors.New("no picture data")
-		}
-		if p+2 > len(data) {
-			return hd, errors.New("no picture data")
-		}
-		n := int(binary.BigEndian.Uint16(data[p:]))
-		if n < 2 || p+n > len(data) {
-			return hd, errors.New("no picture data")
-		}
-		hd.segment(marker, data[p+2:p+n], p+2)
-		if marker == 0xda { // start of scan
-			return hd, nil
-		}
-		p += n
-	}
+// jpegComponent is one colour channel.
+type jpegComponent struct {
+	id, table     uint8
+	h, v          int         // sampling factors
+	cols, rows    int         // blocks that hold picture
+	stride        int         // blocks in a row, padded to whole MCUs
+	quant         *[64]uint16 // as it was at the component's first scan
+	coefficients  []int16     // [rows padded, stride, 64], progressive only
+	pix           []uint8     // [8*rows padded, 8*stride]
+	predictor     int         // of the DC coefficient
+	width, height int         // in samples
 }
 
-// segment notes one marker segment; at is the offset of its body.
-func (hd *jpegHeader) segment(marker byte, body []byte, at int) {
-	switch {
-	case marker == 0xc0 || marker == 0xc1 || marker == 0xc2: // start of frame
-		if len(body) < 6 || len(body) < 6+3*int(body[5]) {
-			return
-		}
-		hd.h, hd.w = int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))
-		for c := range int(body[5]) {
-			b := body[6+3*c:]
-			hd.components = append(hd.components, jpegComponent{b[0], b[1] >> 4, b[1] & 15})
-		}
-	case marker == 0xe1 && hd.exif == nil && bytes.HasPrefix(body, []byte("Exif\x00\x00")):
-		hd.exif = body[6:]
-	case marker == 0xee && len(body) >= 12 && bytes.HasPrefix(body, []byte("Adobe")):
-		hd.adobe = at + 11
-	}
-}
+// Markers.
+const (
+	jpegSOF0 = 0xc0 // baseline
+	jpegSOF1 = 0xc1 // extended sequential
+	jpegSOF2 = 0xc2 // progressive
+	jpegDHT  = 0xc4
+	jpegRST0 = 0xd0
+	jpegSOI  = 0xd8
+	jpegEOI  = 0xd9
+	jpegSOS  = 0xda
+	jpegDQT  = 0xdb
+	jpegDRI  = 0xdd
+	jpegAPP0 = 0xe0
+)
 
 func jpegSize(data []byte) (w, h int, err error) {
-	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
-	return c.Width, c.Height, err
+	d := jpegDecoder{data: data, adobe: -1}
+	err = d.walk(true)
+	return d.w, d.h, err
 }
 
 func jpegEXIF(data []byte) []byte {
-	hd, err := readJPEGHeader(data)
-	if err != nil {
-		return nil
-	}
-	return hd.exif
+	d := jpegDecoder{data: data, adobe: -1}
+	_ = d.walk(true) // the file has been decoded, so this cannot fail
+	return d.exif
 }
 
-// maxScans bounds the work that a small progressive file can ask for: each
-// scan visits every block. Encoders write about ten.
-const maxScans = 1000
-
-// decodeJPEG decodes as libjpeg does by default, up to the rounding of the
-// inverse DCT (at most 2 levels apart): interpolated chroma and the integer
-// YCbCr conversion.
+// decodeJPEG decodes sequential and progressive Huffman-coded files of 8 bits.
 func decodeJPEG(data []byte) (*Image, error) {
-	hd, err := readJPEGHeader(data)
-	if err != nil {
+	d := jpegDecoder{data: data, adobe: -1}
+	if err := d.walk(false); err != nil {
 		return nil, err
 	}
-	if bytes.Count(data, []byte{0xff, 0xda}) > maxScans {
-		return nil, errors.New("too many scans")
-	}
-	if len(hd.components) == 4 {
-		return decodeJPEG4(data, hd)
-	}
-	src, err := jpeg.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	m, ok := src.(*image.YCbCr)
-	if !ok {
-		return fromStd(src)
-	}
-	w, h := m.Rect.Dx(), m.Rect.Dy()
-	y0 := hd.components[0]
-	c0 := hd.components[1]
-	rh, rv := int(y0.h/c0.h), int(y0.v/c0.v) // the decoder has checked that these divide
-	cb := upsample(plane{m.Cb, m.CStride}, w, h, rh, rv)
-	cr := upsample(plane{m.Cr, m.CStride}, w, h, rh, rv)
-	im := newImage(w, h)
-	for y := range h {
-		for x := range w {
-			i := y*w + x
-			jfifRGB(im.Pix[3*i:3*i+3], m.Y[y*m.YStride+x], cb[i], cr[i])
+	if d.progressive {
+		for i := range d.components {
+			d.components[i].transform()
 		}
 	}
-	return im, nil
+	return d.rgb(), nil
 }
 
-// decodeJPEG4 decodes CMYK and YCCK files. Pillow takes both as Adobe writes
-// them, inverted, with or without the Adobe marker.
-//
-// Go's decoder would convert YCCK with replicated chroma, and refuses a file
-// without the marker. With a marker that says "no transform" it hands out the
-// four planes as they are (inverted), so that is what it gets to see.
-func decodeJPEG4(data []byte, hd jpegHeader) (*Image, error) {
-	ycck := hd.adobe > 0 && data[hd.adobe] == 2
-	raw := slices.Concat(data[:2], []byte("\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"), data[2:])
-	if hd.adobe > 0 {
-		raw = slices.Clone(data)
-		raw[hd.adobe] = 0
+// walk reads the segments: to the first scan, or decoding all scans to the end.
+func (d *jpegDecoder) walk(headerOnly bool) error {
+	for p := 2; ; {
+		marker, at := nextMarker(d.data, p)
+		if marker == 0 {
+			return cutShort(len(d.data))
+		}
+		p = at
+		if marker == jpegEOI {
+			return d.finish(at - 2)
+		}
+		if marker == 1 || marker >= jpegRST0 && marker <= jpegSOI { // no segment
+			continue
+		}
+		if p+2 > len(d.data) {
+			return cutShort(p)
+		}
+		n := int(binary.BigEndian.Uint16(d.data[p:]))
+		if n < 2 {
+			return &FormatError{Offset: int64(p), Err: errors.New("segment shorter than its length field")}
+		}
+		if p+n > len(d.data) {
+			return cutShort(p)
+		}
+		body := d.data[p+2 : p+n]
+		err := d.segment(marker, body)
+		p += n
+		if err == nil && marker == jpegSOS {
+			if len(d.components) == 0 {
+				return &FormatError{Offset: int64(at), Err: errors.New("scan before the frame header")}
+			}
+			if headerOnly {
+				return nil
+			}
+			p, err = d.scan(body, p)
+		}
+		var unsupported unsupportedFeature
+		var placed *FormatError
+		if err != nil && !errors.As(err, &unsupported) && !errors.As(err, &placed) {
+			err = &FormatError{Offset: int64(at), Err: err}
+		}
+		if err != nil {
+			return err
+		}
 	}
-	src, err := jpeg.Decode(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
+}
+
+// nextMarker finds the next marker from p on, and the offset behind it. Stray
+// bytes before it are skipped, as libjpeg does. The marker is 0 at the end.
+func nextMarker(data []byte, p int) (marker uint8, at int) {
+	for {
+		i := bytes.IndexByte(data[min(p, len(data)):], 0xff)
+		if i < 0 {
+			return 0, len(data)
+		}
+		for p += i + 1; p < len(data) && data[p] == 0xff; { // fill bytes
+			p++
+		}
+		if p >= len(data) {
+			return 0, len(data)
+		}
+		if p++; data[p-1] != 0 {
+			return data[p-1], p
+		}
 	}
-	m, ok := src.(*image.CMYK)
-	if !ok {
-		return nil, errors.New("four components do not decode to CMYK")
+}
+
+// segment takes one marker segment other than the scan header's data.
+func (d *jpegDecoder) segment(marker uint8, body []byte) error {
+	switch marker {
+	case jpegSOF0, jpegSOF1, jpegSOF2:
+		d.progressive = marker == jpegSOF2
+		return d.frameHeader(body)
+	case jpegDHT:
+		return d.huffmanTables(body)
+	case jpegDQT:
+		return d.quantTables(body)
+	case jpegDRI:
+		if len(body) != 2 {
+			return fmt.Errorf("restart interval of %d bytes, want 2", len(body))
+		}
+		d.restart = int(binary.BigEndian.Uint16(body))
+	case jpegAPP0:
+		d.jfif = d.jfif || bytes.HasPrefix(body, []byte("JFIF\x00"))
+	case jpegAPP0 + 1:
+		if tiff, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok && d.exif == nil {
+			d.exif = tiff
+		}
+	case jpegAPP0 + 14:
+		if len(body) >= 12 && bytes.HasPrefix(body, []byte("Adobe")) {
+			d.adobe = int(body[11])
+		}
+	case 0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf:
+		return unsupportedFeature("lossless or hierarchical coding")
+	case 0xc9, 0xca, 0xcc:
+		return unsupportedFeature("arithmetic coding")
 	}
-	w, h := m.Rect.Dx(), m.Rect.Dy()
-	r := int(hd.components[0].h / hd.components[1].h) // 1, or 2 both ways
-	// The planes as stored: components 1 and 2 at their own resolution.
-	chroma := func(c int) []uint8 {
-		cw, ch := (w+r-1)/r, (h+r-1)/r
-		p := make([]uint8, cw*ch)
-		for y := range ch {
-			for x := range cw {
-				p[y*cw+x] = 255 - m.Pix[y*r*m.Stride+x*r*4+c]
+	return nil
+}
+
+// frameHeader reads the size and the components. Memory is taken at the first
+// scan, after the size has been checked.
+func (d *jpegDecoder) frameHeader(b []byte) error {
+	if d.components != nil {
+		return errors.New("second frame header")
+	}
+	if len(b) < 6 || len(b) != 6+3*int(b[5]) {
+		return fmt.Errorf("frame header of %d bytes", len(b))
+	}
+	if b[0] != 8 {
+		return unsupportedFeature(fmt.Sprintf("%d-bit samples", b[0]))
+	}
+	d.h, d.w = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
+	if n := b[5]; n != 1 && n != 3 && n != 4 {
+		return unsupportedFeature(fmt.Sprintf("%d components", n))
+	}
+	for b := b[6:]; len(b) > 0; b = b[3:] {
+		c := jpegComponent{id: b[0], h: int(b[1] >> 4), v: int(b[1] & 15), table: b[2]}
+		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 || c.table > 3 {
+			return fmt.Errorf("component %d: sampling %d x %d, table %d", c.id, c.h, c.v, c.table)
+		}
+		if d.component(c.id) != nil {
+			return fmt.Errorf("component %d twice", c.id)
+		}
+		d.components = append(d.components, c)
+		d.hMax, d.vMax = max(d.hMax, c.h), max(d.vMax, c.v)
+	}
+	for i := range d.components {
+		c := &d.components[i]
+		if d.hMax%c.h != 0 || d.vMax%c.v != 0 {
+			return unsupportedFeature("fractional sampling ratio")
+		}
+		c.width, c.height = ceilDiv(d.w*c.h, d.hMax), ceilDiv(d.h*c.v, d.vMax)
+		c.cols, c.rows = ceilDiv(c.width, 8), ceilDiv(c.height, 8)
+		c.stride = ceilDiv(d.w, 8*d.hMax) * c.h
+	}
+	return nil
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func (d *jpegDecoder) component(id uint8) *jpegComponent {
+	for i := range d.components {
+		if d.components[i].id == id {
+			return &d.components[i]
+		}
+	}
+	return nil
+}
+
+func (d *jpegDecoder) quantTables(b []byte) error {
+	for len(b) > 0 {
+		size, table := 64*(1+int(b[0]>>4)), b[0]&15
+		if b[0]>>4 > 1 || table > 3 || len(b) < 1+size {
+			return fmt.Errorf("quantisation table %#x of %d bytes", b[0], len(b)-1)
+		}
+		t := new([64]uint16)
+		for i, at := range zigzag {
+			if size == 64 {
+				t[at] = uint16(b[1+i])
+			} else {
+				t[at] = binary.BigEndian.Uint16(b[1+2*i:])
 			}
 		}
-		return upsample(plane{p, cw}, w, h, r, r)
+		d.quant[table] = t
+		b = b[1+size:]
 	}
-	p1, p2 := chroma(1), chroma(2)
-	im := newImage(w, h)
-	for i := range w * h {
-		dst, px := im.Pix[3*i:3*i+3], m.Pix[i/w*m.Stride+i%w*4:]
-		k := 255 - px[3]
-		if ycck {
-			// libjpeg's YCCK to CMYK gives 255-RGB, which Adobe's inversion
-			// turns back into RGB.
-			jfifRGB(dst, 255-px[0], p1[i], p2[i])
-		} else {
-			dst[0], dst[1], dst[2] = 255-px[0], p1[i], p2[i]
-			for c := range dst {
-				dst[c] = 255 - dst[c]
-			}
-		}
-		for c := range dst {
-			dst[c] = cmykLevel(dst[c], k)
-		}
-	}
-	return im, nil
+	return nil
 }
 
-// cmykLevel is Pillow's CMYK to RGB (libImaging/Convert.c, cmyk2rgb) for an ink
-// level of 0 to 255 and white, which is 255 minus the level of black.
-func cmykLevel(ink, white uint8) uint8 {
-	t := int(ink)*int(white) + 128
-	return clamp8(int(white) - (t>>8+t)>>8)
-}
-
-// jfifRGB is libjpeg's fixed-point conversion (jdcolor.c): 16 fractional bits,
-// the rounding constant of green in one term only.
-func jfifRGB(dst []uint8, y, cb, cr uint8) {
-	l, b, r := int(y), int(cb)-128, int(cr)-128
-	dst[0] = clamp8(l + (91881*r+1<<15)>>16)
-	dst[1] = clamp8(l + (-22554*b-46802*r+1<<15)>>16)
-	dst[2] = clamp8(l + (116130*b+1<<15)>>16)
+// finish checks at the end marker that every component has been scanned.
+func (d *jpegDecoder) finish(offset int) error {
+	if len(d.components) == 0 {
+		return &FormatError{Offset: int64(offset), Err: errors.New("no picture")}
+	}
+	for _, c := range d.components {
+		if c.quant == nil {
+			return &FormatError{Offset: int64(offset), Err: fmt.Errorf("no scan of component %d", c.id)}
+		}
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ func decodeTIFF(data []byte) (*Image, error) {
 	// The decoder does not look at the planar configuration and would read
 	// separate planes as interleaved samples.
 	if v, ok := tiffTag(data, tagPlanarConfig); ok && v == 2 {
-		return nil, tiff.UnsupportedError("samples in separate planes")
+		return nil, unsupportedFeature("storage of samples in separate planes")
 	}
 	src, err := tiff.Decode(bytes.NewReader(data))
 	if err != nil {
