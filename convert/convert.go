@@ -11,6 +11,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,7 +186,7 @@ func (w *writing) one(ctx context.Context, gw *gguf.Writer, out output) error {
 // tensor converts one tensor. Once weights are found that the run will fail for,
 // the rest is read only to count them.
 func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Tensor, to gguf.Type) error {
-	job, err := newRowJob(t, w.src.Tensors.Bytes(t.From), to)
+	job, err := newRowJob(t, w.src.Tensors.Bytes(t.From), to, w.pipe.chunkBytes)
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func namesFor(o Options) (names, error) {
 	}
 	if n.model == "" {
 		n.model = filepath.Base(dir)
-		n.title = title(n.model)
+		n.title = cmp.Or(title(n.model), n.model)
 	}
 	return n, CheckName(n.model)
 }

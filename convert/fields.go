@@ -157,6 +157,7 @@ func brief(raw json.RawMessage) string {
 // get decodes the first of names that is present. want says what decode accepts.
 // Absent members leave ok false.
 func get[T any](f *Fields, names []string, want string, decode func(json.RawMessage) (T, bool), equal func(a, b T) bool) (v T, ok bool) {
+	var zero T
 	var from string
 	for _, name := range names {
 		if !f.Has(name) {
@@ -166,12 +167,12 @@ func get[T any](f *Fields, names []string, want string, decode func(json.RawMess
 		switch {
 		case !good:
 			f.wrong(name, want)
-			return v, false
+			return zero, false
 		case !ok:
 			v, from, ok = x, name, true
 		case !equal(v, x):
 			f.Failf("%s is %s but %s is %s", f.Name(from), brief(f.obj[from]), f.Name(name), brief(f.obj[name]))
-			return v, false
+			return zero, false
 		}
 	}
 	return v, ok

@@ -10,15 +10,29 @@ import (
 // workers convert chunks in any order and the caller writes them in theirs. The
 // chunks are reused, so the memory in use does not grow with the tensors.
 type pipe struct {
+	chunkBytes int64 // of each of the buffers of a chunk
+
 	free    chan *chunk // not in use
 	jobs    chan *chunk // to be converted
 	workers sync.WaitGroup
 }
 
+// Memory of a pipe. A chunk is large enough to make handing it over cheap and small
+// enough that a cancelled conversion stops at once. Its three buffers (rows, float32,
+// result) count against the limit for all chunks.
+const (
+	maxChunkBytes = 4 << 20
+	maxPipeBytes  = 192 << 20
+)
+
 // newPipe starts the workers; stop ends them.
 func newPipe(workers int) *pipe {
 	n := 2 * workers // one in work and one waiting or being written, for each
-	p := &pipe{free: make(chan *chunk, n), jobs: make(chan *chunk, n)}
+	p := &pipe{
+		chunkBytes: int64(min(maxChunkBytes, maxPipeBytes/(3*n))),
+		free:       make(chan *chunk, n),
+		jobs:       make(chan *chunk, n),
+	}
 	for range n {
 		p.free <- &chunk{done: make(chan struct{}, 1)}
 	}

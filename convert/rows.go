@@ -10,11 +10,6 @@ import (
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
-// chunkBytes is the size that a chunk of rows has, about: large enough to make
-// handing it over cheap, small enough that a cancelled conversion stops at once
-// and that all chunks in flight take little memory.
-const chunkBytes = 4 << 20
-
 // rowJob is the conversion of the rows of one tensor.
 type rowJob struct {
 	tensor Tensor
@@ -28,8 +23,9 @@ type rowJob struct {
 	step   int64     // rows of a chunk
 }
 
-// newRowJob prepares the conversion of t to a type.
-func newRowJob(t Tensor, src []byte, to gguf.Type) (*rowJob, error) {
+// newRowJob prepares the conversion of t to a type. Each buffer of a chunk will
+// hold about chunkBytes, and at least one row.
+func newRowJob(t Tensor, src []byte, to gguf.Type, chunkBytes int64) (*rowJob, error) {
 	j := &rowJob{tensor: t, src: src, to: to, ne0: t.Dims[0], rows: product(t.Dims[1:])}
 	stored, plain := storedAs(t.From.DType)
 	j.same = plain && stored == to

@@ -1,0 +1,89 @@
+package convert
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSizeLabel has labels that published GGUF files carry, with the shapes of
+// their models.
+func TestSizeLabel(t *testing.T) {
+	// inkling: 66 layers of width 6144, 2 of them dense, the others with 256 experts
+	// of width 3072 and 2 shared ones; small tensors do not change the label.
+	const h, f, dense, vocab = 6144, 3072, 24576, 201024
+	inkling := []Tensor{{Name: "token_embd.weight", Dims: []int64{h, vocab}}, {Name: "output.weight", Dims: []int64{h, vocab}}}
+	for i := range 66 {
+		kv := int64(16 * 128)
+		if i%6 == 5 {
+			kv = 8 * 128
+		}
+		inkling = append(inkling,
+			Tensor{Name: "attn_q.weight", Dims: []int64{h, 64 * 128}}, Tensor{Name: "attn_output.weight", Dims: []int64{64 * 128, h}},
+			Tensor{Name: "attn_k.weight", Dims: []int64{h, kv}}, Tensor{Name: "attn_v.weight", Dims: []int64{h, kv}},
+			Tensor{Name: "attn_r.weight", Dims: []int64{h, 64 * 16}})
+		if i < 2 {
+			inkling = append(inkling, Tensor{Name: "ffn.weight", Dims: []int64{h, 3 * dense}})
+			continue
+		}
+		inkling = append(inkling,
+			Tensor{Name: "ffn_gate_inp.weight", Dims: []int64{h, 258}},
+			Tensor{Name: "ffn_gate_exps.weight", Dims: []int64{h, f, 256}}, Tensor{Name: "ffn_up_exps.weight", Dims: []int64{h, f, 256}},
+			Tensor{Name: "ffn_down_exps.weight", Dims: []int64{f, h, 256}}, Tensor{Name: "ffn_shexp.weight", Dims: []int64{h, 3 * f, 2}})
+	}
+	one := func(n int64) []Tensor { return []Tensor{{Name: "x.weight", Dims: []int64{n}}} }
+	for _, tc := range []struct {
+		name    string
+		tensors []Tensor
+		want    string
+	}{
+		{"Inkling", inkling, "256x23B"},
+		{"8.03 B", one(8030261248), "8.0B"},
+		{"70.6 B", one(70553706496), "71B"},
+		{"135 M", one(134515008), "135M"},
+		{"1.1 T", one(1_100_000_000_000), "1.1T"},
+		{"340 weights", one(340), "0.34K"},
+		{"nothing", nil, "0.00K"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := sizeLabel(tc.tensors); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTitle(t *testing.T) {
+	for name, want := range map[string]string{
+		"inkling-tiny":          "Inkling Tiny",
+		"Inkling-Small":         "Inkling Small",
+		"mixtral-8x7b-v0.1":     "Mixtral 8x7b v0.1",
+		"Kimi-K2.5":             "Kimi K2.5",
+		"état":                  "État",
+		"--":                    "",
+		"llama-3-70B-instruct ": "Llama 3 70B Instruct",
+	} {
+		if got := title(name); got != want {
+			t.Errorf("%q gives %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestFrontMatter(t *testing.T) {
+	for _, tc := range []struct {
+		name, card string
+		want       map[string]string
+	}{
+		{"scalars", "---\nlicense: mit\nname: 'A: b'\r\nlink: \"https://x/y\"\n---\nlicense: other\n", map[string]string{"license": "mit", "name": "A: b", "link": "https://x/y"}},
+		{"nested left out", "---\nlicense: mit\ntags:\n- a: b\n  c: d\nlist: [x]\n# note: e\n---\n", map[string]string{"license": "mit"}},
+		{"no front matter", "# Model\nlicense: mit\n", nil},
+		{"never ends", "---\nlicense: mit\n", nil},
+		{"empty", "", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, frontMatter(tc.card)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
