@@ -10,8 +10,9 @@ import (
 	"github.com/inkling-go/inkling/internal/token"
 )
 
-// maxTemplateBytes bounds a chat template; the longest in use have some 30 kB.
-const maxTemplateBytes = 1 << 20
+// maxTemplateBytes bounds a chat template, and with it the nesting that the engine's parser recurses into. The longest in use have
+// some 30 kB.
+const maxTemplateBytes = 1 << 17
 
 // jinjaRenderer runs a model's chat template.
 type jinjaRenderer struct {

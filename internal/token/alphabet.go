@@ -1,7 +1,5 @@
 package token
 
-import "unicode/utf8"
-
 // alphabet is GPT-2's spelling of bytes as printable characters: the printable Latin-1 bytes stand for
 // themselves, the other 68 become U+0100 and up in byte order. Every token is then valid text without
 // spaces, and "left right" can spell a merge.
@@ -30,15 +28,6 @@ func newByteAlphabet() *byteAlphabet {
 		a.byte[r] = int16(b)
 	}
 	return a
-}
-
-// spell writes raw bytes in the alphabet.
-func (a *byteAlphabet) spell(raw []byte) string {
-	s := make([]byte, 0, len(raw)+len(raw)/2)
-	for _, b := range raw {
-		s = utf8.AppendRune(s, a.char[b])
-	}
-	return string(s)
 }
 
 // bytes reads a spelled token. ok is false when a character is not in the alphabet.
