@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
 func fixtureAudio(t *testing.T, name string) []float32 {
 	t.Helper()
-	path := filepath.Join(fixtures, "media", name)
+	path := testutil.Testdata(t, model, "media", name)
 	a, err := DecodeAudio(context.Background(), path, readFile(t, path), AudioLimits{})
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func fixtureAudio(t *testing.T, name string) []float32 {
 }
 
 func TestMelGolden(t *testing.T) {
-	g := readGolden(t, "audio")
+	g := testutil.OpenGolden(t, model, "audio")
 	for name, samples := range map[string][]float32{
 		"audio0":  fixtureAudio(t, "audio0_12345.wav"),
 		"audio1":  fixtureAudio(t, "audio1_30011.wav"),
@@ -35,24 +36,32 @@ func TestMelGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			closeTo(t, "log mel", mel, g.floats(t, name+".log_mel"), 1e-4)
-			if diff := cmp.Diff(g.ints(t, name+".dmel_ids"), DMel(mel)); diff != "" {
+			testutil.Close(t, "log mel", mel, g.Floats(name+".log_mel"), testutil.Tol{Abs: 1e-4})
+			if diff := cmp.Diff(g.Ints(name+".dmel_ids"), widen(DMel(mel))); diff != "" {
 				t.Errorf("dMel ids (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+func widen(ids []int32) []int64 {
+	out := make([]int64, len(ids))
+	for i, v := range ids {
+		out[i] = int64(v)
+	}
+	return out
+}
+
 func TestMelTablesGolden(t *testing.T) {
-	g := readGolden(t, "audio")
+	g := testutil.OpenGolden(t, model, "audio")
 	centres := dmelCentres()
-	closeTo(t, "centres", centres[:], g.floats(t, "bin_centers"), 0)
-	closeTo(t, "window", hannWindow(), g.floats(t, "window"), 5e-7) // the reference takes the cosine in float32
+	testutil.Close(t, "centres", centres[:], g.Floats("bin_centers"), testutil.Tol{})
+	testutil.Close(t, "window", hannWindow(), g.Floats("window"), testutil.Tol{Abs: 5e-7}) // the reference takes the cosine in float32
 	dense := make([]float32, MelBins*melSpectrum)
 	for m, f := range melFilters() {
 		copy(dense[m*melSpectrum+f.first:], f.weights)
 	}
-	closeTo(t, "filters", dense, g.floats(t, "mel_filters"), 1e-8)
+	testutil.Close(t, "filters", dense, g.Floats("mel_filters"), testutil.Tol{Abs: 1e-8})
 }
 
 func TestMelFrames(t *testing.T) {

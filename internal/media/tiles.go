@@ -129,19 +129,22 @@ func cutTiles(frames []*Image, cfg TileConfig) (*TileSet, error) {
 
 // cutTile writes one tile whose corner is at x0, y0.
 func cutTile(dst []float32, im *Image, x0, y0, patch int, levels *[3][257]float32) {
-	i := 0
-	for y := y0; y < y0+patch; y++ {
-		for x := x0; x < x0+patch; x++ {
-			if x < im.W && y < im.H {
-				for c, v := range im.Pix[(y*im.W+x)*3:][:3] {
-					dst[i+c] = levels[c][int(v)-padLevel]
-				}
-			} else {
-				for c := range 3 {
-					dst[i+c] = levels[c][0]
-				}
-			}
-			i += 3
+	r, g, b := &levels[0], &levels[1], &levels[2]
+	line := patch * 3
+	for y := range patch {
+		row := dst[y*line : (y+1)*line]
+		var src []uint8 // the part of the row that lies in the picture
+		if y0+y < im.H && x0 < im.W {
+			from := (y0+y)*im.W + x0
+			src = im.Pix[3*from : 3*(from+min(patch, im.W-x0))]
+		}
+		for i := 0; i+2 < len(src); i += 3 {
+			row[i] = r[int(src[i])-padLevel]
+			row[i+1] = g[int(src[i+1])-padLevel]
+			row[i+2] = b[int(src[i+2])-padLevel]
+		}
+		for i := len(src); i+2 < len(row); i += 3 {
+			row[i], row[i+1], row[i+2] = r[0], g[0], b[0]
 		}
 	}
 }

@@ -2,10 +2,11 @@ package media
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
 // published is the image part of the published processor configuration.
@@ -17,7 +18,7 @@ var published = TileConfig{
 
 func fixtureImage(t *testing.T, name string) *Image {
 	t.Helper()
-	path := filepath.Join(fixtures, "media", name)
+	path := testutil.Testdata(t, model, "media", name)
 	im, err := DecodeImage(path, readFile(t, path), Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func fixtureImage(t *testing.T, name string) *Image {
 }
 
 func TestTilesGolden(t *testing.T) {
-	g := readGolden(t, "images")
+	g := testutil.OpenGolden(t, model, "images")
 	for i, name := range []string{"image0_100x80.png", "image1_80x80.png", "image2_37x121.png"} {
 		t.Run(name, func(t *testing.T) {
 			set, err := Tiles(fixtureImage(t, name), published)
@@ -34,30 +35,33 @@ func TestTilesGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			key := fmt.Sprintf("image%d", i)
-			if want := int(g.ints(t, key+".num_patches")[0]); set.N != want || set.Rows*set.Cols != want {
+			if want := int(g.Ints(key + ".num_patches")[0]); set.N != want || set.Rows*set.Cols != want {
 				t.Errorf("%d tiles in %d x %d, want %d", set.N, set.Rows, set.Cols, want)
 			}
-			closeTo(t, "pixel values", set.Pix, g.floats(t, key+".pixel_values"), 1e-6)
+			testutil.Close(t, "pixel values", set.Pix, g.Floats(key+".pixel_values"), testutil.Tol{Abs: 1e-6})
 		})
 	}
 }
 
 func TestTilesRescaleGolden(t *testing.T) {
-	g := readGolden(t, "image_rescale")
+	g := testutil.OpenGolden(t, model, "image_rescale")
 	cfg := published
 	cfg.RescaleFrac, cfg.RescaleMaxLongEdge = 1.5, 2048
 	im := fixtureImage(t, "image2_37x121.png")
-	want := &Image{W: 182, H: 56, Pix: g.raw(t, "image2.resized", "U8")}
+	want := newImage(182, 56)
+	for i, v := range g.Ints("image2.resized") {
+		want.Pix[i] = uint8(v)
+	}
 	w, h := cfg.RescaledSize(im.W, im.H)
 	pixelsClose(t, "resized", Resize(im, w, h, Lanczos), want, 0)
 	set, err := Tiles(im, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := int(g.ints(t, "image2.num_patches")[0]); set.N != n {
+	if n := int(g.Ints("image2.num_patches")[0]); set.N != n {
 		t.Errorf("%d tiles, want %d", set.N, n)
 	}
-	closeTo(t, "pixel values", set.Pix, g.floats(t, "image2.pixel_values"), 1e-6)
+	testutil.Close(t, "pixel values", set.Pix, g.Floats("image2.pixel_values"), testutil.Tol{Abs: 1e-6})
 }
 
 // The first eight rows are the reference's own table (image_rescale.json).
@@ -127,9 +131,9 @@ func TestTilesPadding(t *testing.T) {
 	const tile = 40 * 40 * 3
 	for slot := range 2 {
 		px := set.Pix[slot*tile:][:3]
-		closeTo(t, "first tile", px, []float32{norm(255, 0), norm(0, 1), norm(128, 2)}, 1e-6)
+		testutil.Close(t, "first tile", px, []float32{norm(255, 0), norm(0, 1), norm(128, 2)}, testutil.Tol{Abs: 1e-6})
 		px = set.Pix[(2+slot)*tile:][:3]
-		closeTo(t, "second tile", px, []float32{norm(-1, 0), norm(-1, 1), norm(-1, 2)}, 1e-6)
+		testutil.Close(t, "second tile", px, []float32{norm(-1, 0), norm(-1, 1), norm(-1, 2)}, testutil.Tol{Abs: 1e-6})
 	}
 }
 
@@ -147,7 +151,7 @@ func TestTilesPair(t *testing.T) {
 			t.Fatal(err)
 		}
 		const tile = 40 * 40 * 3
-		closeTo(t, fmt.Sprintf("slot %d", slot), set.Pix[slot*tile:][:tile], one.Pix[:tile], 0)
+		testutil.Close(t, fmt.Sprintf("slot %d", slot), set.Pix[slot*tile:][:tile], one.Pix[:tile], testutil.Tol{})
 	}
 	if _, err := TilesPair(a, newImage(2, 2), published); err == nil {
 		t.Error("frames of two sizes were accepted")

@@ -11,6 +11,21 @@ import (
 	"golang.org/x/image/vp8l"
 )
 
+// webpBody returns the chunks of a WebP file.
+func webpBody(data []byte) ([]byte, error) {
+	if len(data) < 12 {
+		return nil, cutShort(len(data))
+	}
+	n := int64(binary.LittleEndian.Uint32(data[4:]))
+	if n < 4 {
+		return nil, &FormatError{Offset: 4, Err: fmt.Errorf("file of %d bytes", n)}
+	}
+	if n+8 > int64(len(data)) {
+		return nil, cutShort(len(data))
+	}
+	return data[12 : n+8], nil
+}
+
 // webpChunks calls f for each chunk of a RIFF body, without its padding, until
 // f returns false. It returns how far it came: less than the length of the body
 // if f stopped it or if a chunk is cut short.
@@ -39,7 +54,8 @@ type webpStill struct {
 	x, y     int // of the frame
 }
 
-func findWebP(data []byte) (webpStill, error) {
+// findWebP searches the chunks of a file, or of one frame.
+func findWebP(body []byte) (webpStill, error) {
 	var s webpStill
 	bitstream := func(id string, c []byte) bool {
 		if id == "VP8 " || id == "VP8L" {
@@ -47,7 +63,7 @@ func findWebP(data []byte) (webpStill, error) {
 		}
 		return s.bits == nil
 	}
-	webpChunks(data[12:], func(id string, c []byte) bool {
+	webpChunks(body, func(id string, c []byte) bool {
 		switch {
 		case id == "VP8X" && len(c) >= 10:
 			s.w, s.h = uint24(c[4:])+1, uint24(c[7:])+1
@@ -89,14 +105,22 @@ func (s webpStill) frameSize() (w, h int, err error) {
 }
 
 func webpSize(data []byte) (w, h int, err error) {
-	s, err := findWebP(data)
+	body, err := webpBody(data)
+	if err != nil {
+		return 0, 0, err
+	}
+	s, err := findWebP(body)
 	return s.w, s.h, err
 }
 
 // decodeWebP decodes a still, or the first frame of an animation. Alpha is not
 // even read: it does not touch the colours.
 func decodeWebP(data []byte) (*Image, error) {
-	s, err := findWebP(data)
+	body, err := webpBody(data)
+	if err != nil {
+		return nil, err
+	}
+	s, err := findWebP(body)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +160,8 @@ func (s webpStill) decodeFrame() (*Image, error) {
 // that some writers put before it.
 func webpEXIF(data []byte) []byte {
 	var exif []byte
-	webpChunks(data[12:], func(id string, c []byte) bool {
+	body, _ := webpBody(data) // the file has been decoded, so this cannot fail
+	webpChunks(body, func(id string, c []byte) bool {
 		if id == "EXIF" {
 			exif = bytes.TrimPrefix(c, []byte("Exif\x00\x00"))
 		}

@@ -22,9 +22,13 @@ type webpFrame struct {
 // parseWebPAnimation reads a file as an animation; nil if it is a still picture.
 // Source: https://developers.google.com/speed/webp/docs/riff_container.
 func parseWebPAnimation(data []byte) (*animation, error) {
+	body, err := webpBody(data)
+	if err != nil {
+		return nil, err
+	}
 	a := &animation{}
 	var frames []webpFrame
-	end := webpChunks(data[12:], func(id string, c []byte) bool {
+	end := webpChunks(body, func(id string, c []byte) bool {
 		switch {
 		case id == "VP8X" && len(c) >= 10:
 			a.w, a.h = uint24(c[4:])+1, uint24(c[7:])+1
@@ -49,7 +53,7 @@ func parseWebPAnimation(data []byte) (*animation, error) {
 	if a.w == 0 {
 		return nil, errors.New("animation without a canvas size")
 	}
-	if rest := len(data) - 12 - end; rest > 0 {
+	if end < len(body) {
 		return nil, cutShort(12 + end)
 	}
 	a.layer = func(i int) (layer, error) { return frames[i].decode() }
@@ -58,7 +62,7 @@ func parseWebPAnimation(data []byte) (*animation, error) {
 
 // decode decodes a frame by giving it the form of a WebP file of its own.
 func (f webpFrame) decode() (layer, error) {
-	s, err := findWebP(append(make([]byte, 12), f.chunks...))
+	s, err := findWebP(f.chunks)
 	if err != nil {
 		return layer{}, err
 	}
