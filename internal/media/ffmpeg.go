@@ -91,20 +91,35 @@ func ffmpegAudio(ctx context.Context, name, format string, data []byte, lim Audi
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: ffmpeg: %w", name, err)
 	}
-	a, err := readWAVStream(out, lim)
-	if err != nil {
-		cancel() // it may still be writing
+	stream := &endReader{Reader: out}
+	a, err := readWAVStream(stream, lim)
+	if !stream.ended {
+		cancel() // it may still be writing, but no more is wanted
 	}
-	if werr := cmd.Wait(); werr != nil && !errors.Is(err, errTooLong) {
-		if ctx := context.Cause(ctx); ctx != nil && err == nil {
-			return nil, ctx
-		}
+	werr := cmd.Wait()
+	switch {
+	case !stream.ended: // err says why
+	case context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case werr != nil: // the likely cause of whatever is wrong with the stream
 		err = cmd.explain(werr)
 	}
 	if err != nil {
 		return nil, audioErr(name, format, lim, err)
 	}
 	return a, nil
+}
+
+// endReader notes whether the end was reached.
+type endReader struct {
+	io.Reader
+	ended bool
+}
+
+func (r *endReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.ended = r.ended || err != nil
+	return n, err
 }
 
 // readWAVStream reads 32-bit float samples as ffmpeg writes them to a pipe.

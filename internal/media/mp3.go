@@ -124,12 +124,15 @@ func mp3Extent(data []byte, start int) (end, frames int, err error) {
 			bytes.HasPrefix(rest, []byte("LYRICSBEGIN")) || len(bytes.Trim(rest, "\x00")) == 0 {
 			break
 		}
+		if len(rest) < 4 {
+			return 0, 0, cutShort(p)
+		}
 		f, err := parseMP3Frame(rest)
 		if err != nil {
 			return 0, 0, &FormatError{Offset: int64(p), Err: fmt.Errorf("after %d frames: %w", frames, err)}
 		}
 		if f.size > len(rest) {
-			return 0, 0, &FormatError{Offset: int64(p), Err: fmt.Errorf("after %d frames: file is cut short", frames)}
+			return 0, 0, cutShort(p)
 		}
 		p += f.size
 		frames++
