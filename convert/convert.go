@@ -121,8 +121,7 @@ func run(ctx context.Context, src *Source, arch Arch, o Options) (Report, error)
 		return Report{}, err
 	}
 	if w.bad.Count > 0 {
-		report.Notes = append(report.Notes, fmt.Sprintf("kept %d NaN or infinite weights in %d tensors, first in %s",
-			w.bad.Count, w.bad.Tensors, w.bad.First))
+		report.Notes = append(report.Notes, "kept "+w.bad.text())
 	}
 	return report, nil
 }
@@ -192,8 +191,12 @@ func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Ten
 	}
 	w.progress(out, t, 0)
 	var c counts
+	released := int64(0)
 	convert := func(dst io.Writer) error {
-		c, err = w.pipe.run(ctx, dst, job, func(n int64) { w.progress(out, t, n) })
+		c, err = w.pipe.run(ctx, dst, job, func(n, rows int64) {
+			w.progress(out, t, n)
+			released = w.release(job, rows, released)
+		})
 		return err
 	}
 	if w.bad.Count > 0 && !w.o.AllowNaN {
@@ -201,7 +204,6 @@ func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Ten
 	} else {
 		err = gw.WriteTensor(t.Name, convert)
 	}
-	w.src.Tensors.Release(t.From)
 	switch {
 	case err != nil:
 		return err
@@ -220,6 +222,24 @@ func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Ten
 		}
 	}
 	return nil
+}
+
+// releaseBytes is how much of a tensor is read before its pages are given back, so
+// that a large one does not push everything else out of memory.
+const releaseBytes = 64 << 20
+
+// release gives back the pages of a tensor whose rows are written up to the given
+// one. released, the bytes given back before, is updated.
+func (w *writing) release(job *rowJob, rows, released int64) int64 {
+	end := job.tensor.Rows.source(rows) * job.in
+	if rows < job.rows && end-released < releaseBytes {
+		return released
+	}
+	part := job.tensor.From
+	part.Offset += released
+	part.Size = min(end, part.Size) - released
+	w.src.Tensors.Release(part)
+	return end
 }
 
 func (w *writing) progress(out output, t Tensor, n int64) {

@@ -82,8 +82,21 @@ type NonFiniteError struct {
 
 // Error returns the count and the first tensor's name.
 func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf("%s: %d NaN or infinite weights in %d tensors, first in %s",
-		e.Dir, e.Count, e.Tensors, e.First)
+	return e.Dir + ": " + e.text()
+}
+
+// text is the message without the checkpoint.
+func (e *NonFiniteError) text() string {
+	return fmt.Sprintf("%s in %s, first in %s",
+		plural(e.Count, "NaN or infinite weight"), plural(int64(e.Tensors), "tensor"), e.First)
+}
+
+// plural writes a count of things.
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // RangeError reports finite weights that the output type cannot hold.
@@ -96,5 +109,5 @@ type RangeError struct {
 
 // Error returns the tensor, the count and the type.
 func (e *RangeError) Error() string {
-	return fmt.Sprintf("%s: tensor %s: %d weights are beyond the range of %s", e.Dir, e.Tensor, e.Count, e.Type)
+	return fmt.Sprintf("%s: tensor %s: %s beyond the range of %s", e.Dir, e.Tensor, plural(e.Count, "weight"), e.Type)
 }

@@ -14,46 +14,50 @@ import (
 	"time"
 )
 
-// TestMemory converts a tensor of 512 MiB and samples the process's anonymous
-// memory. What is in use is the pipe's buffers, whatever the size of the tensor.
+// TestMemory converts a tensor of 384 MiB and samples the process's memory. In use
+// are the pipe's buffers, and of the mapped checkpoint what has not been given back
+// yet, whatever the size of the tensor.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes a gigabyte")
 	}
-	dir := sparse(t, 128, 1024, 2048)
+	dir := sparse(t, 96, 1024, 2048)
 	for _, tc := range []struct {
 		out     OutType
 		workers int
 		limit   int64 // bytes above the start
 	}{
 		{OutBF16, 2, 96 << 20},
-		{OutQ8_0, 2, 96 << 20},
 		{OutQ8_0, 64, maxPipeBytes + 64<<20},
 	} {
 		t.Run(fmt.Sprintf("%s/%d workers", tc.out, tc.workers), func(t *testing.T) {
 			debug.FreeOSMemory()
-			start := rssAnon(t)
-			stop, peak := make(chan struct{}), make(chan int64)
+			start := resident(t)
+			stop, peak := make(chan struct{}), make(chan memory)
 			go func() {
-				most := int64(0)
+				var most memory
 				for {
 					select {
 					case <-stop:
 						peak <- most
 						return
 					case <-time.After(2 * time.Millisecond):
-						most = max(most, rssAnon(t))
+						now := resident(t)
+						most = memory{max(most.anon, now.anon), max(most.file, now.file)}
 					}
 				}
 			}()
 			_, err := Run(context.Background(), Options{Dir: dir, OutDir: t.TempDir(), OutType: tc.out, Workers: tc.workers})
 			close(stop)
-			grown := <-peak - start
+			most := <-peak
 			if err != nil {
 				t.Fatal(err)
 			}
-			if grown <= 0 || grown > tc.limit {
+			if grown := most.anon - start.anon; grown <= 0 || grown > tc.limit {
 				t.Errorf("anonymous memory grew by %d MiB, want at most %d", grown>>20, tc.limit>>20)
+			}
+			if grown, limit := most.file-start.file, int64(2*releaseBytes+maxPipeBytes/3); grown <= 0 || grown > limit {
+				t.Errorf("mapped memory grew by %d MiB, want at most %d", grown>>20, limit>>20)
 			}
 		})
 	}
@@ -78,23 +82,31 @@ func sparse(t *testing.T, shape ...int64) string {
 	return dir
 }
 
-// rssAnon returns the process's resident anonymous memory in bytes.
-func rssAnon(t *testing.T) int64 {
+// memory is what of a process is resident, in bytes.
+type memory struct {
+	anon int64 // its own
+	file int64 // mapped files
+}
+
+// resident returns the memory of this process.
+func resident(t *testing.T) memory {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		t.Error(err)
-		return 0
+		return memory{}
 	}
 	defer f.Close()
+	var m memory
 	for s := bufio.NewScanner(f); s.Scan(); {
-		if value, ok := strings.CutPrefix(s.Text(), "RssAnon:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			if err != nil {
-				t.Error(err)
+		for name, value := range map[string]*int64{"RssAnon:": &m.anon, "RssFile:": &m.file} {
+			if text, ok := strings.CutPrefix(s.Text(), name); ok {
+				kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
+				if err != nil {
+					t.Error(err)
+				}
+				*value = kb << 10
 			}
-			return kb << 10
 		}
 	}
-	t.Error("no RssAnon in /proc/self/status")
-	return 0
+	return m
 }

@@ -78,7 +78,7 @@ func (o output) notes(want OutType) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %d tensors are f16, since their rows are no multiple of 32", o.path, n)}
+	return []string{fmt.Sprintf("%s: tensors kept in f16 since their rows are no multiple of 32: %d", o.path, n)}
 }
 
 // checkPaths refuses to replace files that are there.

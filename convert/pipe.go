@@ -59,9 +59,9 @@ type counts struct {
 	beyond    int64 // finite, and too large for the output type
 }
 
-// run converts one tensor and writes the result to w. wrote is told the bytes as
-// they are written. A cancelled context ends it within the time of a few chunks.
-func (p *pipe) run(ctx context.Context, w io.Writer, j *rowJob, wrote func(n int64)) (counts, error) {
+// run converts one tensor and writes the result to w. After each write, wrote is
+// told its bytes and the rows that are out in all. A cancelled context ends it within the time of a few chunks.
+func (p *pipe) run(ctx context.Context, w io.Writer, j *rowJob, wrote func(bytes, rows int64)) (counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	inOrder := make(chan *chunk, cap(p.free)) // sends never block, nor do those to p.jobs
@@ -89,7 +89,7 @@ func (p *pipe) run(ctx context.Context, w io.Writer, j *rowJob, wrote func(n int
 			sum.nonFinite += c.nonFinite
 			sum.beyond += c.beyond
 			_, err = w.Write(c.out)
-			wrote(int64(len(c.out)))
+			wrote(int64(len(c.out)), c.row+c.n)
 		}
 		if err != nil {
 			cancel()

@@ -74,16 +74,27 @@ func (c *chunk) convert() {
 		return
 	}
 	if j.to == gguf.Q8_0 {
-		// Blocks have no place for such weights and the run fails because of them:
-		// what is written no longer matters.
-		if c.beyond = countBeyondQ8(c.f32); c.nonFinite+c.beyond > 0 {
-			clear(c.out)
+		c.encodeQ8()
+		return
+	}
+	if c.err = gguf.EncodeRows(j.to, c.out, c.f32); c.err == nil {
+		c.beyond = max(0, countNonFiniteOut(j.to, c.out)-c.nonFinite)
+	}
+}
+
+// encodeQ8 quantises the chunk. Blocks have no place for weights that are NaN,
+// infinite or too large; the run fails because of them, so that what is written
+// then no longer matters.
+func (c *chunk) encodeQ8() {
+	if c.nonFinite == 0 {
+		if c.err = gguf.EncodeRows(gguf.Q8_0, c.out, c.f32); c.err == nil {
 			return
 		}
 	}
-	if c.err = gguf.EncodeRows(j.to, c.out, c.f32); c.err == nil {
-		c.beyond += max(0, countNonFiniteOut(j.to, c.out)-c.nonFinite)
+	if c.beyond = countBeyondQ8(c.f32); c.beyond > 0 {
+		c.err = nil
 	}
+	clear(c.out)
 }
 
 // rows returns the checkpoint rows of the chunk: a view where they are in one

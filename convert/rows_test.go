@@ -94,7 +94,7 @@ func encode(t *testing.T, tensor Tensor, data []byte, to gguf.Type) ([]byte, cou
 	p := newPipe(2)
 	defer p.stop()
 	var out bytes.Buffer
-	c, err := p.run(context.Background(), &out, job, func(int64) {})
+	c, err := p.run(context.Background(), &out, job, func(_, _ int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +180,8 @@ func TestPipeOrder(t *testing.T) {
 							t.Fatal(err)
 						}
 						var out bytes.Buffer
-						var told int64
-						if _, err := p.run(context.Background(), &out, job, func(n int64) { told += n }); err != nil {
+						var told, rows int64
+						if _, err := p.run(context.Background(), &out, job, func(n, r int64) { told, rows = told+n, r }); err != nil {
 							t.Fatal(err)
 						}
 						got := make([]float32, slabs*half*ne0)
@@ -193,8 +193,8 @@ func TestPipeOrder(t *testing.T) {
 								t.Fatalf("element %d is %v, want %v", i, v, want)
 							}
 						}
-						if told != int64(out.Len()) {
-							t.Errorf("told of %d bytes, wrote %d", told, out.Len())
+						if told != int64(out.Len()) || rows != slabs*half {
+							t.Errorf("told of %d bytes and %d rows, wrote %d and %d", told, rows, out.Len(), slabs*half)
 						}
 					}
 				})
@@ -226,19 +226,19 @@ func TestPipeStops(t *testing.T) {
 	p := newPipe(2)
 	defer p.stop()
 	full := errors.New("disk full")
-	if _, err := p.run(context.Background(), &failAfter{100, func() error { return full }}, job, func(int64) {}); !errors.Is(err, full) {
+	if _, err := p.run(context.Background(), &failAfter{100, func() error { return full }}, job, func(_, _ int64) {}); !errors.Is(err, full) {
 		t.Errorf("error %v, want %v", err, full)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	stop := &failAfter{100, func() error { cancel(why); return nil }}
-	if _, err := p.run(ctx, stop, job, func(int64) {}); !errors.Is(err, why) {
+	if _, err := p.run(ctx, stop, job, func(_, _ int64) {}); !errors.Is(err, why) {
 		t.Errorf("error %v, want %v", err, why)
 	}
 	if stop.n < -200 {
 		t.Errorf("%d bytes written after the end", -stop.n)
 	}
-	if _, err := p.run(context.Background(), io.Discard, job, func(int64) {}); err != nil {
+	if _, err := p.run(context.Background(), io.Discard, job, func(_, _ int64) {}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -83,14 +83,6 @@ func TestKeysFollowConfig(t *testing.T) {
 			proj: map[string]any{"clip.audio.num_mel_bins": uint32(80)},
 		},
 		{
-			name: "dMel range",
-			edit: func(c *checkpointtest.Checkpoint) {
-				c.Section("audio_config")["dmel_min_value"] = -8
-				delete(c.Files, "processor_config.json")
-			},
-			proj: map[string]any{"inkling.audio.dmel_min_value": float32(-8), "inkling.audio.dmel_max_value": float32(2)},
-		},
-		{
 			name: "pictures made larger",
 			edit: processor(func(image map[string]any) { image["rescale_image_frac"] = 2 }),
 			proj: map[string]any{"inkling.vision.rescale_image_frac": float32(2), "inkling.vision.rescale_max_long_edge": uint32(2048)},
@@ -115,7 +107,6 @@ func TestKeysFollowConfig(t *testing.T) {
 				"clip.vision.image_std":                []float32{0.26862954, 0.26130258, 0.27577711},
 				"inkling.vision.rescale_image_frac":    nil,
 				"inkling.vision.rescale_max_long_edge": nil,
-				"inkling.audio.dmel_min_value":         nil,
 			},
 		},
 		{

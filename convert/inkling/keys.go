@@ -102,7 +102,7 @@ func (p *planner) visionKeys() []convert.KV {
 
 func (p *planner) audioKeys() []convert.KV {
 	a := p.c.audio
-	kv := under("clip.audio.", []convert.KV{
+	return under("clip.audio.", []convert.KV{
 		{Key: "projector_type", Value: "inkling"},
 		{Key: "projection_dim", Value: uint32(p.c.text.hiddenSize)},
 		{Key: "embedding_length", Value: uint32(p.c.text.hiddenSize)},
@@ -112,12 +112,6 @@ func (p *planner) audioKeys() []convert.KV {
 		{Key: "attention.layer_norm_epsilon", Value: float32(a.rmsNormEps)},
 		{Key: "num_mel_bins", Value: uint32(a.melBins)},
 	})
-	if a.dmelMin != defaultDMelMin || a.dmelMax != defaultDMelMax {
-		kv = append(kv,
-			convert.KV{Key: "inkling.audio.dmel_min_value", Value: float32(a.dmelMin)},
-			convert.KV{Key: "inkling.audio.dmel_max_value", Value: float32(a.dmelMax)})
-	}
-	return kv
 }
 
 // under puts a prefix before each key.

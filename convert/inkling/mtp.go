@@ -22,6 +22,6 @@ func (p *planner) skipMTP() {
 		}
 	}
 	if n > 0 {
-		p.notef("%d tensors for multi-token prediction are left out", n)
+		p.notef("the layers for multi-token prediction (%d tensors) are left out", n)
 	}
 }

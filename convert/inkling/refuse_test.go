@@ -85,6 +85,20 @@ func TestRefusesConfig(t *testing.T) {
 		{"channels", in("vision_config", "n_channels", 4), "config.json: unsupported: vision_config.n_channels is 4, want 3: pictures are RGB"},
 		{"audio mode", in("audio_config", "audio_mode", "encodec"), `config.json: unsupported: audio_config.audio_mode is "encodec", want "dmel"`},
 		{"audio bias", in("audio_config", "bias", true), "config.json: unsupported: audio_config.bias is true, want false"},
+		{"dMel range", in("audio_config", "dmel_min_value", -8), "config.json: unsupported: audio_config.dmel_min_value is -8, want -7"},
+		{"sampling rate", func(c *checkpointtest.Checkpoint) {
+			c.Files["processor_config.json"] = []byte(`{"feature_extractor":{"sampling_rate":24000}}`)
+		}, "processor_config.json: unsupported: feature_extractor.sampling_rate is 24000, want 16000"},
+		{"tile size", func(c *checkpointtest.Checkpoint) {
+			c.Files["processor_config.json"] = []byte(`{"image_processor":{"size":{"height":40,"width":32}}}`)
+		}, "processor_config.json: image_processor.size.width is 32 but patch_size is 40"},
+		{"pixel scale", func(c *checkpointtest.Checkpoint) {
+			c.Files["processor_config.json"] = []byte(`{"image_processor":{"rescale_factor":1}}`)
+		}, "processor_config.json: unsupported: image_processor.rescale_factor is 1, want 1/255"},
+		{"one mean", func(c *checkpointtest.Checkpoint) {
+			delete(c.Files, "processor_config.json")
+			c.Files["preprocessor_config.json"] = []byte(`{"image_mean":[0.5]}`)
+		}, "preprocessor_config.json: image_mean has 1 numbers, want 3"},
 		{"tower width", in("vision_config", "decoder_dmodel", 256), "config.json: vision_config.decoder_dmodel is 256, text_config.hidden_size is 128"},
 		{"tower depth", in("vision_config", "n_layers", 4), "config.json: vision_config.n_layers is 4, the image tower has 2 layers"},
 		{"bins", in("audio_config", "n_mel_bins", 77), "feature_extractor.feature_size is 80 but n_mel_bins is 77"},

@@ -23,20 +23,17 @@ type audioConfig struct {
 	melVocab      int64 // 0 if not given, or given as the port's class default
 	decoderDModel int64 // 0 if not given
 	rmsNormEps    float64
-	dmelMin       float64
-	dmelMax       float64
 }
 
-// Values of the reference for what a config may leave out.
+// Values of the published models: defaults for what a config may leave out, and
+// what it must not change.
 const (
 	defaultEps        = 1e-6
 	defaultPatch      = 40
 	defaultTemporal   = 2
 	defaultChannels   = 3
 	defaultMelBins    = 80
-	defaultDMelMin    = -7
-	defaultDMelMax    = 2
-	defaultMaxEdge    = 2048
+	dmelMin, dmelMax  = -7, 2
 	lanczos           = 1 // Pillow's number of the filter
 	sampleRate        = 16000
 	hopLength         = 800
@@ -74,16 +71,12 @@ func parseAudio(f *convert.Fields) *audioConfig {
 		melVocab:      f.IntOr(0, "mel_vocab_size", "codebook_size"),
 		decoderDModel: f.IntOr(0, "decoder_dmodel"),
 		rmsNormEps:    f.FloatOr(defaultEps, "rms_norm_eps"),
-		dmelMin:       f.FloatOr(defaultDMelMin, "dmel_min_value"),
-		dmelMax:       f.FloatOr(defaultDMelMax, "dmel_max_value"),
 	}
 	if a.melVocab == portMelVocab {
 		a.melVocab = 0
 	}
 	positive(f, map[string]int64{"n_mel_bins": a.melBins})
-	if a.dmelMin >= a.dmelMax {
-		f.Failf("%s is %v, want less than dmel_max_value %v", f.Name("dmel_min_value"), a.dmelMin, a.dmelMax)
-	}
+	dmelRange(f)
 	return a
 }
 
@@ -184,18 +177,24 @@ func triple(f *convert.Fields, name string, dst *[3]float32) {
 	}
 }
 
-// parseAudio reads the feature extractor's part. The framing is fixed: neither
-// GGUF nor other readers have a place for another one.
+// mustBeNum is [mustBe] for a number.
+func mustBeNum(f *convert.Fields, name string, want float64) {
+	if got := f.FloatOr(want, name); got != want {
+		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
+	}
+}
+
+// dmelRange refuses bins that span other levels than the published ones: like the
+// framing below, the range has no place in GGUF and readers assume it.
+func dmelRange(f *convert.Fields) {
+	mustBeNum(f, "dmel_min_value", dmelMin)
+	mustBeNum(f, "dmel_max_value", dmelMax)
+}
+
+// parseAudio reads the feature extractor's part.
 func (p *processorConfig) parseAudio(f *convert.Fields, a *audioConfig) {
 	p.dmelBins = f.IntOr(0, "num_dmel_bins")
-	for _, lim := range []struct {
-		name string
-		want float64
-	}{{"dmel_min_value", a.dmelMin}, {"dmel_max_value", a.dmelMax}} {
-		if got := f.FloatOr(lim.want, lim.name); got != lim.want {
-			f.Failf("%s is %v but audio_config has %v", lim.name, got, lim.want)
-		}
-	}
+	dmelRange(f)
 	x := f.Object("feature_extractor")
 	if x == nil {
 		return
@@ -203,18 +202,9 @@ func (p *processorConfig) parseAudio(f *convert.Fields, a *audioConfig) {
 	if n := x.IntOr(a.melBins, "feature_size"); n != a.melBins {
 		f.Failf("%s is %d but n_mel_bins is %d", x.Name("feature_size"), n, a.melBins)
 	}
-	for _, fixed := range []struct {
-		name string
-		want float64
-	}{
-		{"sampling_rate", sampleRate},
-		{"hop_length", hopLength},
-		{"n_fft", windowLength},
-		{"window_size", windowLength},
-		{"audio_token_duration_s", secondsPerToken},
-	} {
-		if got := x.FloatOr(fixed.want, fixed.name); got != fixed.want {
-			x.Unsupportedf("%s is %v, want %v", x.Name(fixed.name), got, fixed.want)
-		}
-	}
+	mustBeNum(x, "sampling_rate", sampleRate)
+	mustBeNum(x, "hop_length", hopLength)
+	mustBeNum(x, "n_fft", windowLength)
+	mustBeNum(x, "window_size", windowLength)
+	mustBeNum(x, "audio_token_duration_s", secondsPerToken)
 }

@@ -50,7 +50,7 @@ func TestPartialTowers(t *testing.T) {
 			tc.edit(c)
 			files, report := run(t, c.Write(t), convert.OutAuto)
 			notes := slices.DeleteFunc(report.Notes, func(s string) bool {
-				return s == "40 tensors for multi-token prediction are left out"
+				return s == "the layers for multi-token prediction (40 tensors) are left out"
 			})
 			if diff := cmp.Diff(tc.notes, notes, cmp.Transformer("", func(s []string) string { return fmt.Sprint(s) })); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
