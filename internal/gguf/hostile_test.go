@@ -51,8 +51,8 @@ func openBytes(t testing.TB, b []byte) (*File, error) {
 	return Open(path)
 }
 
-// fillers are bytes after the header, so that counts and sizes that only look too
-// large for the file are not the reason for a refusal.
+// filler is how many bytes follow a header that is wrong, so that it is not refused
+// for being cut short.
 const filler = 4096
 
 func TestOpenHostile(t *testing.T) {

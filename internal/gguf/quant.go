@@ -8,12 +8,12 @@ import (
 
 // Blocks of both types: the scale as F16, then the quants of 32 elements.
 const (
-	qk         = 32 // QK8_0 and QK4_0 in ggml-common.h
-	q8_0Bytes  = 2 + qk
-	q4_0Bytes  = 2 + qk/2
-	maxF16     = 65504
-	f32AbsMask = f32Sign - 1
+	qk        = 32 // QK8_0 and QK4_0 in ggml-common.h
+	q8_0Bytes = 2 + qk
+	q4_0Bytes = 2 + qk/2
 )
+
+const maxF16 = 65504 // the largest finite F16
 
 // encodeQ8_0 writes blocks of d = max|x|/127 and round(x/d), halves away from zero.
 //
@@ -25,7 +25,7 @@ func encodeQ8_0(dst []byte, src []float32) error {
 		src, dst = src[qk:], dst[q8_0Bytes:]
 		var most uint32 // bits of the largest magnitude: they order as the floats do, NaN above all
 		for _, v := range x {
-			most = max(most, math.Float32bits(v)&f32AbsMask)
+			most = max(most, math.Float32bits(v)&^f32Sign)
 		}
 		d := math.Float32frombits(most) / 127
 		if !(d <= maxF16) {

@@ -230,7 +230,7 @@ func (w *Writer) pad(n int64) error {
 }
 
 // Commit checks that all tensors are written, forces the file to the disk and
-// gives it its name. After an error the file is still path.partial: call Abort.
+// gives it its name.
 func (w *Writer) Commit() error {
 	if err := w.commit(); err != nil {
 		if w.err == nil {

@@ -92,8 +92,8 @@ const (
 	sequential
 )
 
-// advise gives advice on the whole pages inside [off, off+n), clipped to the file.
-// Advice never changes what a read returns, so errors of the system are dropped.
+// advise gives advice on the pages of [off, off+n), clipped to the file. Advice never changes
+// what a read returns, so errors of the system are dropped.
 func (f *File) advise(off, n int64, a advice) {
 	size := int64(len(f.data))
 	if off < 0 || n <= 0 || off >= size {
@@ -103,7 +103,7 @@ func (f *File) advise(off, n int64, a advice) {
 	page := int64(os.Getpagesize())
 	start := off / page * page
 	if a == dontNeed {
-		// A page shared with a neighbouring tensor stays.
+		// A page that is shared with a neighbouring tensor stays.
 		start = (off + page - 1) / page * page
 		if end < size {
 			end = end / page * page
