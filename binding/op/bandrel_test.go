@@ -290,7 +290,7 @@ func farthest(got []float32, want []float64) float64 {
 
 // TestBandWindowBlocks: cutting a prefill into blocks of queries changes nothing.
 func TestBandWindowBlocks(t *testing.T) {
-	be, err := binding.NewBackend(binding.CPU(), 2)
+	be, err := binding.NewBackend(binding.CPU(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
@@ -15,7 +14,7 @@ func eachDevice(t *testing.T, f func(t *testing.T, be *binding.Backend)) {
 	t.Helper()
 	for _, d := range binding.Devices() {
 		t.Run(d.Name(), func(t *testing.T) {
-			be, err := binding.NewBackend(d, min(2, runtime.NumCPU()))
+			be, err := binding.NewBackend(d, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

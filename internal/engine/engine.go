@@ -34,7 +34,7 @@ type Options struct {
 
 	Threads int           // CPU threads; 0: one per physical core
 	Context int           // positions; 0: DefaultContext
-	Batch   int           // prompt rows between two looks at the context and the progress; 0: 2048
+	Batch   int           // upper bound of UBatch, as other programs of the field have it; 0: 2048
 	UBatch  int           // prompt rows in one graph; 0: 512
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -16,12 +15,10 @@ type rows struct {
 	media []mediaRows // ascending by pos
 }
 
-// mediaRows are the vectors of one medium.
+// mediaRows are the rows of one medium.
 type mediaRows struct {
-	pos    int       // row of the first one
-	n      int       // how many
-	values []float32 // [n_embd] each
-	hash   [32]byte  // of the medium, so that equal ids with other pictures are told apart
+	*medium
+	pos int // row of the first one
 }
 
 // sequence is a model's state with what was fed into it.
@@ -58,19 +55,19 @@ func (r rows) sameMedia(p rows, n int) bool {
 			return false
 		}
 		a, b := r.media[i], p.media[i]
-		if a.pos != b.pos || a.n != b.n || !bytes.Equal(a.hash[:], b.hash[:]) || b.pos+b.n > n {
+		if a.pos != b.pos || a.rows != b.rows || a.hash != b.hash || b.pos+b.rows > n {
 			return false
 		}
 	}
 	return i == len(r.media)
 }
 
-// feed computes the rows of p from first on and returns the logits of the
-// last in logits. progress, if not nil, is told the rows done so far.
+// feed computes the rows of p from first on, and the logits of the last one.
+// Media are encoded when their rows come up. progress, if not nil, is told how
+// many rows are done.
 func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, progress func(done, total int)) error {
 	s := &e.seq
 	embd := e.model.Config().Embd
-	// Every step wants one output at least; only the last one's is used.
 	for first < len(p.ids) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -78,10 +75,18 @@ func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, 
 		end := min(first+e.opt.UBatch, len(p.ids))
 		b := &models.Batch{Tokens: p.ids[first:end], Outputs: []int32{int32(end - first - 1)}}
 		for _, m := range p.media {
-			for r := max(m.pos, first); r < min(m.pos+m.n, end); r++ {
-				b.MediaRows = append(b.MediaRows, int32(r-first))
-				b.Media = append(b.Media, m.values[(r-m.pos)*embd:(r-m.pos+1)*embd]...)
+			from, to := max(m.pos, first), min(m.pos+m.rows, end)
+			if from >= to {
+				continue
 			}
+			values, err := m.vectors()
+			if err != nil {
+				return err
+			}
+			for r := from; r < to; r++ {
+				b.MediaRows = append(b.MediaRows, int32(r-first))
+			}
+			b.Media = append(b.Media, values[(from-m.pos)*embd:(to-m.pos)*embd]...)
 		}
 		if err := e.step(b, logits); err != nil {
 			return err
@@ -92,7 +97,6 @@ func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, 
 			progress(first, len(p.ids))
 		}
 	}
-	s.fed.media = slices.DeleteFunc(slices.Clone(p.media), func(m mediaRows) bool { return m.pos >= first })
 	return nil
 }
 

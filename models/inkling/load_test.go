@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -40,7 +39,7 @@ var convertRandom = sync.OnceValues(func() (convert.Report, error) {
 
 func newBackend(t testing.TB) *binding.Backend {
 	t.Helper()
-	be, err := binding.NewBackend(binding.CPU(), min(2, runtime.GOMAXPROCS(0)))
+	be, err := binding.NewBackend(binding.CPU(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/inkling-go/inkling/internal/chat"
+)
+
+// Request is one turn to generate.
+type Request struct {
+	Conversation chat.Conversation
+	Chat         chat.Options
+	Raw          bool   // take Prompt as it is, special tokens included, instead of the conversation
+	Prompt       string // of a raw request
+
+	Sampling  Sampling
+	MaxTokens int // 0: until the model stops or the context is full
+
+	Load   Load // fetches media; nil: media are an error
+	Limits MediaLimits
+
+	// OnDelta is called with each piece of the answer, OnToken with each id and
+	// its spelling, OnPrompt while the prompt is computed; each may be nil.
+	OnDelta  func(chat.Delta) error
+	OnToken  func(id int32, piece []byte) error
+	OnPrompt func(done, total int)
+}
+
+// Reasons for the end of an answer, in OpenAI's words.
+const (
+	FinishStop      = "stop"
+	FinishLength    = "length"
+	FinishToolCalls = "tool_calls"
+)
+
+// Result is a generated turn.
+type Result struct {
+	Text, Reasoning string
+	ToolCalls       []chat.ToolCall
+	Warnings        []string // what the model got wrong
+	PromptIDs       []int32
+	IDs             []int32 // generated, the stop token included
+	FinishReason    string
+	Cached          int // prompt rows that were there from the turn before
+
+	PromptTime, GenerateTime time.Duration
+}
+
+// Generate computes one turn. Media are loaded by the caller's goroutine, and
+// everything that needs the model runs on the owner's. A result is returned
+// with the error when the context ended or a callback failed in the middle of
+// the answer: what there was until then.
+func (e *Engine) Generate(ctx context.Context, r *Request) (*Result, error) {
+	if err := r.Sampling.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := e.prompt(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(p.ids); n >= e.opt.Context {
+		return nil, fmt.Errorf("the prompt has %d tokens, the context %d: %w: shorten it or give a larger --ctx-size (the model allows %d)",
+			n, e.opt.Context, ErrContextFull, e.model.Config().Context)
+	}
+	g := &generation{e: e, r: r, p: p, res: &Result{PromptIDs: p.ids}}
+	err = e.do(ctx, func() error { return g.run(ctx) })
+	return g.res, err
+}
+
+// prompt renders a request into rows.
+func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
+	if r.Raw {
+		ids := e.vocab.EncodeWithSpecial(r.Prompt)
+		if len(ids) == 0 {
+			return rows{}, errors.New("the prompt is empty")
+		}
+		return rows{ids: ids}, nil
+	}
+	conv, all, err := e.gather(ctx, r.Conversation, r.Load, r.Limits)
+	if err != nil {
+		return rows{}, err
+	}
+	segs, parts, err := e.renderer.Render(conv, r.Chat)
+	if err != nil {
+		return rows{}, err
+	}
+	bound := make([]*medium, len(parts))
+	for i, p := range parts {
+		n, err := strconv.Atoi(p.Source)
+		if err != nil || n >= len(all) {
+			return rows{}, fmt.Errorf("medium %d of the prompt is none of the conversation's", i)
+		}
+		bound[i] = all[n]
+	}
+	var slotErr error
+	ids, slots, err := e.vocab.EncodeSegments(segs, func(m int) (int32, int) {
+		id, ok := chat.SlotID(e.vocab, parts[m].Kind)
+		if !ok {
+			slotErr = fmt.Errorf("the vocabulary has no placeholder for %s", parts[m].Kind)
+		}
+		return id, bound[m].rows
+	})
+	if err = errors.Join(slotErr, err); err != nil {
+		return rows{}, err
+	}
+	p := rows{ids: ids}
+	for _, s := range slots {
+		p.media = append(p.media, mediaRows{bound[s.Media], s.Pos})
+	}
+	return p, nil
+}
+
+// generation is a request at work, on the owner's goroutine.
+type generation struct {
+	e   *Engine
+	r   *Request
+	p   rows
+	res *Result
+}
+
+func (g *generation) run(ctx context.Context) error {
+	e := g.e
+	logits := make([]float32, e.model.Config().Vocab)
+	start := time.Now()
+	g.res.Cached = e.seq.reuse(g.p)
+	// Room for the answer, so that its tokens do not move the prompt about.
+	g.p.ids = slices.Grow(slices.Clone(g.p.ids), e.opt.Context+1-len(g.p.ids))
+	if err := e.feed(ctx, g.p, g.res.Cached, logits, g.r.OnPrompt); err != nil {
+		return err
+	}
+	g.res.PromptTime = time.Since(start)
+	start = time.Now()
+	defer func() { g.res.GenerateTime = time.Since(start) }()
+	return g.answer(ctx, logits)
+}
+
+// answer samples until the model stops, the limit is reached or the context is full.
+func (g *generation) answer(ctx context.Context, logits []float32) error {
+	e := g.e
+	parser := chat.NewParser(e.vocab)
+	smp := newSampler(g.r.Sampling, e.never, len(logits))
+	defer func() { g.res.Warnings = parser.Warnings() }()
+	ids := g.p.ids
+	one := rows{media: g.p.media}
+	for {
+		id, err := smp.next(logits, ids)
+		if err != nil {
+			e.seq.reset()
+			return err
+		}
+		ids = append(ids, id)
+		g.res.IDs = append(g.res.IDs, id)
+		if err := g.emit(id, parser.Push(id)); err != nil {
+			return err
+		}
+		if e.stops[id] {
+			break
+		}
+		if (g.r.MaxTokens > 0 && len(g.res.IDs) >= g.r.MaxTokens) || len(ids) > e.opt.Context {
+			g.res.FinishReason = FinishLength
+			break
+		}
+		one.ids = ids
+		if err := e.feed(ctx, one, len(ids)-1, logits, nil); err != nil {
+			return err
+		}
+	}
+	if err := g.deltas(parser.Finish()); err != nil {
+		return err
+	}
+	if g.res.FinishReason == "" {
+		g.res.FinishReason = FinishStop
+		if len(g.res.ToolCalls) > 0 {
+			g.res.FinishReason = FinishToolCalls
+		}
+	}
+	return nil
+}
+
+func (g *generation) emit(id int32, ds []chat.Delta) error {
+	if g.r.OnToken != nil {
+		if err := g.r.OnToken(id, g.e.vocab.Piece(id)); err != nil {
+			return err
+		}
+	}
+	return g.deltas(ds)
+}
+
+func (g *generation) deltas(ds []chat.Delta) error {
+	for _, d := range ds {
+		switch d.Kind {
+		case chat.ReasoningDelta:
+			g.res.Reasoning += d.Text
+		case chat.ContentDelta:
+			g.res.Text += d.Text
+		case chat.ToolCallDelta:
+			g.res.ToolCalls = append(g.res.ToolCalls, *d.Call)
+		}
+		if g.r.OnDelta != nil {
+			if err := g.r.OnDelta(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Tokenize renders a conversation and returns the ids of its prompt; media are
+// loaded, since the number of their rows depends on them.
+func (e *Engine) Tokenize(ctx context.Context, r *Request) ([]int32, error) {
+	p, err := e.prompt(ctx, r)
+	return p.ids, err
+}
+
+// Spell writes ids out for a person to read, special tokens included.
+func (e *Engine) Spell(ids []int32) string { return e.vocab.DecodeWithSpecial(ids) }
