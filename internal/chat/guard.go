@@ -26,7 +26,7 @@ import (
 // reach the template as they are. What changes is a template that searches texts for tags: it finds none.
 //
 // In the names of members only signs are masked, because templates address members by name ("text" is a part of a special token).
-// Roles and part types are words of a fixed list and pass as they are, as do the words of JSON schema types.
+// Roles and types are words of fixed lists and pass as they are.
 type guard struct {
 	v        *token.Vocab
 	signs    map[rune]bool   // first characters of special tokens that are neither letters, digits nor white space
@@ -53,11 +53,6 @@ func newGuard(v *token.Vocab) *guard {
 	}
 	g.joined = strings.Join(list, "\x00")
 	return g
-}
-
-// schemaTypes are texts that templates compare with and that strangers cannot choose freely.
-var schemaTypes = map[string]bool{
-	"string": true, "number": true, "integer": true, "boolean": true, "object": true, "array": true, "null": true, "function": true,
 }
 
 // places returns the byte offsets of the characters to mask in s. name says that s is the name of a member.
@@ -103,7 +98,7 @@ func (g *guard) places(s string, name bool) map[int]bool {
 			}
 		}
 	}
-	if left < right && right-left < g.longest && !schemaTypes[s] && strings.Contains(g.joined, s[left:right]) {
+	if left < right && right-left < g.longest && strings.Contains(g.joined, s[left:right]) {
 		mark(left)
 	}
 	return at

@@ -172,7 +172,6 @@ func TestMaskPlaces(t *testing.T) {
 	}{
 		{"Hello, world! a | b", false, nil},
 		{"中文 😀 {\"a\": [1]}", false, nil},
-		{"string", false, nil},
 		{"text", true, nil},
 		{"parameters", true, nil},
 		{"text", false, []int{0}},     // a part of <|content_text|>

@@ -55,7 +55,7 @@ func (r *inklingRenderer) Render(c Conversation, o Options) ([]token.Segment, []
 	return b.segs, b.media, nil
 }
 
-// lastUser returns the index of the last user message. Without one it is the last message of all, as in the reference.
+// lastUser returns the index of the last user message. Without one all messages count as before it.
 func lastUser(messages []Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == User {

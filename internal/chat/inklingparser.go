@@ -22,16 +22,17 @@ type inklingParser struct {
 	v *token.Vocab
 	p *protocol
 
-	state   parserState
-	body    int32             // content type of the body
-	author  []byte            // text of the head
-	call    []byte            // body of a tool call
-	text    token.Detokenizer // of the visible text that is being written
-	kind    DeltaKind         // of that text
-	out     []Delta           // of the current Push
-	endedBy int32             // valid if stopped
-	stopped bool              //
-	warned  []string          //
+	state  parserState
+	body   int32             // content type of the body
+	author []byte            // text of the head
+	call   []byte            // body of a tool call
+	text   token.Detokenizer // of the visible text that is being written
+	kind   DeltaKind         // of that text
+	out    []Delta           // of the current Push
+	warned []string
+
+	stopped bool
+	endedBy int32 // if stopped
 }
 
 type parserState int

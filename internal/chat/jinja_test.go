@@ -111,6 +111,28 @@ func TestJinjaSpecialNames(t *testing.T) {
 	}
 }
 
+// TestTypeWords has special tokens that the words of types are parts of. Templates must still know the types, and texts like them
+// must still be masked.
+func TestTypeWords(t *testing.T) {
+	v := vocabWith(t, "<|object_text|>")
+	r, _, err := NewRenderer(v, `{%- set f = tools[0].function -%}{%- if f.parameters.type == 'object' and f.parameters.properties.x.type[1] == 'object' -%}{{ 'object ' }}{% endif -%}{%- for p in messages[0].content -%}{%- if p.type == 'text' -%}{{ 'part <|object_' + p.text + '|>' }}{%- endif -%}{%- endfor -%}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseMessages([]byte(`{"messages":[{"role":"tool","content":[{"type":"text","text":"text"}]}],
+		"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"x":{"type":["null","object"]}}}}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	segs, _, err := r.Render(c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]token.Segment{{Text: "object part <|object_text|>"}}, segs); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // kv is GGUF metadata in a map.
 type kv map[string]any
 

@@ -181,14 +181,26 @@ func (b *valueBuilder) raw(data []byte) jinja.Value {
 		}
 		return jinja.None()
 	}
-	return b.json(v)
+	return b.json(v, false)
 }
 
-func (b *valueBuilder) json(v any) jinja.Value {
+// typeWords are the texts under "type" that templates compare with: types of tools, of JSON schema and of parts. They are too few and
+// too plain to be of use to someone who wants to write a token.
+var typeWords = map[string]bool{
+	"function": true,
+	"string":   true, "number": true, "integer": true, "boolean": true, "object": true, "array": true, "null": true,
+	"text": true, "image": true, "image_url": true, "audio": true, "video": true, "json": true,
+}
+
+// json builds the value of a decoded JSON value; isType says that it is the value of a member "type".
+func (b *valueBuilder) json(v any, isType bool) jinja.Value {
 	switch v := v.(type) {
 	case bool:
 		return jinja.NewBool(v)
 	case string:
+		if isType && typeWords[v] {
+			return jinja.NewString(v)
+		}
 		return b.str(v)
 	case json.Number:
 		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
@@ -202,13 +214,13 @@ func (b *valueBuilder) json(v any) jinja.Value {
 	case []any:
 		list := []jinja.Value{}
 		for _, e := range v {
-			list = append(list, b.json(e))
+			list = append(list, b.json(e, isType))
 		}
 		return jinja.NewList(list)
 	case *object:
 		d := newDict()
 		for _, key := range v.keys {
-			d.set(b.masked(key, true), b.json(v.values[key]))
+			d.set(b.masked(key, true), b.json(v.values[key], key == "type"))
 		}
 		return d.value
 	}

@@ -33,7 +33,7 @@ type Message struct {
 	Reasoning  string     // of an assistant: what it thought before Content
 	ToolCalls  []ToolCall // of an assistant: the calls it made after Content
 	ToolCallID string     // of a tool: the call that this is the result of
-	Name       string     // of a tool: its name, if the call does not tell
+	Name       string     // of a tool: its name; the call it answers tells it too
 
 	// List says that the content was a list of parts and not a string; Jinja templates can tell the difference.
 	List bool

@@ -67,39 +67,43 @@ func recognise(v *token.Vocab, p *protocol, template string, j *jinjaRenderer) (
 			return "", false
 		}
 	}
+	if j == nil {
+		return "0.0", true
+	}
 	probe := Conversation{Messages: []Message{
 		{Role: System, Content: []Part{{Text: "S"}}},
 		{Role: User, Content: []Part{{Text: "U"}}},
 	}}
 	o := Options{Effort: "none", AddGenerationPrompt: true}
-	got, ok := renderedText(v, j, probe, o)
-	if !ok {
+	got, err := renderedText(v, j, probe, o)
+	if err != nil {
 		return "0.0", true
 	}
 	for _, zero := range []string{"0.0", "0"} {
-		want, _ := renderedText(v, &inklingRenderer{p: p, zero: zero}, probe, o)
-		if got != want {
-			continue
+		want, err := renderedText(v, &inklingRenderer{p: p, zero: zero}, probe, o)
+		if err == nil && got == want {
+			if zero == "0" && !formatsNumbers(v, j, probe) {
+				zero = "0.0"
+			}
+			return zero, true
 		}
-		o.Effort = "0.333"
-		if third, ok := renderedText(v, j, probe, o); zero == "0" && (!ok || !strings.Contains(third, effortLine+"0.33"+tokEndMessage)) {
-			zero = "0.0"
-		}
-		return zero, true
 	}
 	return "", false
 }
 
+// formatsNumbers reports whether the template rounds efforts to two decimals.
+func formatsNumbers(v *token.Vocab, j *jinjaRenderer, probe Conversation) bool {
+	text, err := renderedText(v, j, probe, Options{Effort: "0.333"})
+	return err == nil && strings.Contains(text, effortLine+"0.33"+tokEndMessage)
+}
+
 // renderedText renders and spells out a conversation.
-func renderedText(v *token.Vocab, r Renderer, c Conversation, o Options) (string, bool) {
-	if j, isJinja := r.(*jinjaRenderer); isJinja && j == nil {
-		return "", false
-	}
+func renderedText(v *token.Vocab, r Renderer, c Conversation, o Options) (string, error) {
 	segs, media, err := r.Render(c, o)
 	if err != nil {
-		return "", false
+		return "", err
 	}
-	return Spell(v, segs, media), true
+	return Spell(v, segs, media), nil
 }
 
 // Spell writes a prompt out as text, each medium as one placeholder token. Text that looks like a special token cannot be told

@@ -11,8 +11,8 @@ type merge struct {
 // bpe is the merge table of a vocabulary. It works on ids only, so a table made from ranks of byte strings
 // (tiktoken) serves as well as one made from a list of merges.
 type bpe struct {
-	bytes  [256]int32       // the token of each single byte
-	merges map[pair]merge   //
+	bytes  [256]int32 // the token of each single byte
+	merges map[pair]merge
 	whole  map[string]int32 // pieces taken whole before any merging (ignore_merges); nil when off
 }
 
