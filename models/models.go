@@ -86,8 +86,8 @@ type Projector interface {
 }
 
 type (
-	openModel     func(*gguf.File, Params) (Model, error)
-	openProjector func(*gguf.File, Params) (Projector, error)
+	openModel     func(*File, Params) (Model, error)
+	openProjector func(*File, Params) (Projector, error)
 )
 
 var (
@@ -102,8 +102,14 @@ func Register(arch string, open openModel) { archs[arch] = open }
 // RegisterProjector makes a projector known by its clip.*.projector_type.
 func RegisterProjector(kind string, open openProjector) { projectors[kind] = open }
 
+// File is an opened GGUF file.
+type File = gguf.File
+
+// OpenFile maps a GGUF file, with all its parts if it is split.
+func OpenFile(path string) (*File, error) { return gguf.Open(path) }
+
 // Open loads a text model. f stays in use until the model is closed.
-func Open(f *gguf.File, p Params) (Model, error) {
+func Open(f *File, p Params) (Model, error) {
 	arch, err := f.Str("general.architecture")
 	if err != nil {
 		return nil, err
@@ -119,7 +125,7 @@ func Open(f *gguf.File, p Params) (Model, error) {
 }
 
 // OpenProjector loads the media towers of an mmproj file.
-func OpenProjector(f *gguf.File, p Params) (Projector, error) {
+func OpenProjector(f *File, p Params) (Projector, error) {
 	arch, err := f.Str("general.architecture")
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
-	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/token"
 	"github.com/inkling-go/inkling/models"
 )
@@ -63,8 +62,8 @@ func (o *Options) setDefaults() error {
 // Engine is a loaded model. Its methods may be called from any goroutine.
 type Engine struct {
 	opt      Options
-	text     *gguf.File
-	mmproj   *gguf.File // nil without
+	text     *models.File
+	mmproj   *models.File // nil without
 	be       *binding.Backend
 	model    models.Model
 	proj     models.Projector // nil without
@@ -92,7 +91,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 			e.release()
 		}
 	}()
-	if e.text, err = gguf.Open(o.Model); err != nil {
+	if e.text, err = models.OpenFile(o.Model); err != nil {
 		return nil, err
 	}
 	if e.be, err = binding.NewBackend(binding.CPU(), o.Threads); err != nil {
@@ -129,7 +128,7 @@ func (e *Engine) openProjector(p models.Params) (err error) {
 			return err
 		}
 	}
-	if e.mmproj, err = gguf.Open(path); err != nil {
+	if e.mmproj, err = models.OpenFile(path); err != nil {
 		return err
 	}
 	if e.proj, err = models.OpenProjector(e.mmproj, p); err != nil {
@@ -285,7 +284,7 @@ func (e *Engine) release() {
 	if e.be != nil {
 		e.be.Close()
 	}
-	for _, f := range []*gguf.File{e.text, e.mmproj} {
+	for _, f := range []*models.File{e.text, e.mmproj} {
 		if f != nil {
 			f.Close()
 		}
@@ -312,7 +311,7 @@ func (e *Engine) CacheBytes() int64 { return e.seq.cache.Bytes() }
 
 // readSampling takes the defaults from general.sampling.*, and from the
 // conventions of the field where the file is silent.
-func readSampling(f *gguf.File) (Sampling, error) {
+func readSampling(f *models.File) (Sampling, error) {
 	s := DefaultSampling()
 	for _, k := range []struct {
 		key string
