@@ -106,8 +106,15 @@ func run(ctx context.Context, src *Source, arch Arch, o Options) (Report, error)
 		report.Files = append(report.Files, outs[i].report())
 		report.Notes = append(report.Notes, outs[i].notes(o.OutType)...)
 	}
-	if err := checkPaths(outs, o.Force); err != nil || o.DryRun {
-		return report, err
+	err = checkPaths(outs, o.Force)
+	if o.DryRun {
+		if err != nil {
+			report.Notes = append(report.Notes, err.Error())
+		}
+		return report, nil
+	}
+	if err != nil {
+		return Report{}, err
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

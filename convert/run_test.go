@@ -141,7 +141,12 @@ func TestRunForce(t *testing.T) {
 	if diff := cmp.Diff([]string{"mmproj-m-BF16.gguf"}, filesIn(t, o.OutDir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	o.Force = true
+	o.DryRun = true
+	report, err := Run(context.Background(), o)
+	if want := "write " + old + ": file already exists"; err != nil || !cmp.Equal(report.Notes, []string{want}) {
+		t.Errorf("dry run: notes %q, error %v; want %q", report.Notes, err, want)
+	}
+	o.DryRun, o.Force = false, true
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,11 @@ var (
 
 // textNames returns the spelling of the text model in this checkpoint.
 func (p *planner) textNames() names {
-	for _, n := range []names{portText, portTextOnly} {
-		if p.has(n.text + "embed_tokens.weight") {
-			return n
-		}
+	switch {
+	case p.hasPrefix(portText.text):
+		return portText
+	case p.hasPrefix("model.layers.", "model.embed_tokens."):
+		return portTextOnly
 	}
 	return publishedText
 }
