@@ -193,7 +193,7 @@ func TestFFmpegAudio(t *testing.T) {
 		{"no samples", "printf '" + strings.TrimSuffix(streamedWAV, `\000\000\000\077\000\000\200\276`) + "'", "no samples"},
 		{"half a sample", "printf '" + streamedWAV + `\001'`, "cut short"},
 		{"other samples", `printf 'RIFF\000\000\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\372\000\000\002\000\020\000data\377\377\377\377'`, "format tag 1"},
-		{"endless", "printf '" + streamedWAV + "'; cat /dev/zero", "at most 600"},
+		{"endless", "printf '" + streamedWAV + "'; exec cat /dev/zero", "at most 600"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fakeTool(t, "ffmpeg", c.script)

@@ -33,6 +33,12 @@ func openFFmpeg(ctx context.Context, path string, opts VideoOptions) (videoSourc
 		}
 		return videoSource{}, formatErr(path, "video", cmd.explain(err))
 	}
+	// ffprobe counts what is there and says in passing that there should be more.
+	for _, complaint := range []string{"File ended prematurely", "partial file"} { // Matroska, MP4
+		if strings.Contains(cmd.stderr.String(), complaint) {
+			return videoSource{}, formatErr(path, "video", io.ErrUnexpectedEOF)
+		}
+	}
 	var probe struct {
 		Streams []struct {
 			Width, Height int

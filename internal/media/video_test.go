@@ -1,0 +1,500 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/png"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// all takes every frame.
+func all(t Timeline) []int {
+	indices := make([]int, len(t.Start))
+	for i := range indices {
+		indices[i] = i
+	}
+	return indices
+}
+
+func writeFile(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// reds lists the red level of every pixel, frame by frame.
+func reds(c *Clip) [][]uint8 {
+	var out [][]uint8
+	for _, im := range c.Frames {
+		var px []uint8
+		for i := 0; i < len(im.Pix); i += 3 {
+			px = append(px, im.Pix[i])
+		}
+		out = append(out, px)
+	}
+	return out
+}
+
+// times compares times but for rounding.
+var times = cmpopts.EquateApprox(0, 1e-9)
+
+// The canvas has four pixels in a row; each frame paints some of them, "." is
+// transparent. What is left for the next frame depends on the disposal.
+func TestGIF(t *testing.T) {
+	palette := color.Palette{color.RGBA{9, 0, 0, 255}, color.RGBA{1, 0, 0, 255}, color.RGBA{2, 0, 0, 255}, color.RGBA{3, 0, 0, 255}, color.RGBA{}}
+	type frame struct {
+		x       int
+		pixels  string
+		dispose byte
+	}
+	for _, c := range []struct {
+		name   string
+		frames []frame
+		want   [][]uint8
+	}{
+		{
+			"keep",
+			[]frame{{0, "1111", gif.DisposalNone}, {1, "2.", gif.DisposalNone}, {2, "33", 0}},
+			[][]uint8{{1, 1, 1, 1}, {1, 2, 1, 1}, {1, 2, 3, 3}},
+		},
+		{
+			"background",
+			[]frame{{0, "1111", gif.DisposalNone}, {1, "2.", gif.DisposalBackground}, {3, "3", 0}},
+			[][]uint8{{1, 1, 1, 1}, {1, 2, 1, 1}, {1, 0, 0, 3}},
+		},
+		{
+			"opaque background",
+			[]frame{{0, "1111", gif.DisposalNone}, {1, "22", gif.DisposalBackground}, {3, "3", 0}},
+			[][]uint8{{1, 1, 1, 1}, {1, 2, 2, 1}, {1, 9, 9, 3}},
+		},
+		{
+			"previous",
+			[]frame{{0, "1111", gif.DisposalNone}, {1, "22", gif.DisposalPrevious}, {3, "3", 0}},
+			[][]uint8{{1, 1, 1, 1}, {1, 2, 2, 1}, {1, 1, 1, 3}},
+		},
+		{
+			"empty canvas",
+			[]frame{{2, "1", gif.DisposalPrevious}, {1, "2", 0}},
+			[][]uint8{{0, 0, 1, 0}, {0, 2, 0, 0}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := &gif.GIF{Config: image.Config{Width: 4, Height: 1, ColorModel: palette}}
+			for i, f := range c.frames {
+				p := palette
+				if !strings.Contains(f.pixels, ".") {
+					p = palette[:4] // no transparent colour, so no flag for one
+				}
+				m := image.NewPaletted(image.Rect(f.x, 0, f.x+len(f.pixels), 1), p)
+				for x, v := range f.pixels {
+					m.Pix[x] = uint8(v - '0')
+					if v == '.' {
+						m.Pix[x] = 4
+					}
+				}
+				g.Image = append(g.Image, m)
+				g.Delay = append(g.Delay, []int{50, 0, 20}[i])
+				g.Disposal = append(g.Disposal, f.dispose)
+			}
+			var b bytes.Buffer
+			if err := gif.EncodeAll(&b, g); err != nil {
+				t.Fatal(err)
+			}
+			path := writeFile(t, filepath.Join(t.TempDir(), "a.gif"), b.Bytes())
+			clip, err := DecodeVideo(context.Background(), path, VideoOptions{Sample: all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, reds(clip)); diff != "" {
+				t.Errorf("pixels (-want +got):\n%s", diff)
+			}
+			// No delay counts as 0.1 s.
+			if diff := cmp.Diff([]float64{0, 0.5, 0.6}[:len(c.frames)], clip.Times, times); diff != "" {
+				t.Errorf("times (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// apngFrame is one frame control and its pixels for the tests.
+type testAPNGFrame struct {
+	x              uint8
+	pixels         []color.NRGBA
+	dispose, blend uint8
+}
+
+// buildAPNG writes a canvas of four pixels in a row. A still picture comes
+// first if hidden is set.
+func buildAPNG(t *testing.T, frames []testAPNGFrame, hidden bool) []byte {
+	t.Helper()
+	idat := func(px []color.NRGBA) []byte {
+		m := image.NewNRGBA(image.Rect(0, 0, len(px), 1))
+		m.SetNRGBA(0, 0, color.NRGBA{1, 2, 3, 4}) // keeps the encoder from dropping alpha
+		for i, c := range px {
+			m.SetNRGBA(i, 0, c)
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(b.Bytes(), []byte("IDAT"))
+		return b.Bytes()[at+4 : b.Len()-16]
+	}
+	file := append([]byte("\x89PNG\r\n\x1a\n"), pngChunk("IHDR", []byte{0, 0, 0, 4, 0, 0, 0, 1, 8, 6, 0, 0, 0})...)
+	file = append(file, pngChunk("acTL", []byte{0, 0, 0, byte(len(frames)), 0, 0, 0, 0})...)
+	if hidden {
+		file = append(file, pngChunk("IDAT", idat(make([]color.NRGBA, 4)))...)
+	}
+	for i, f := range frames {
+		control := []byte{
+			0, 0, 0, 0, 0, 0, 0, byte(len(f.pixels)), 0, 0, 0, 1, 0, 0, 0, f.x, 0, 0, 0, 0,
+			0, 1, 0, 4, f.dispose, f.blend, // a quarter of a second
+		}
+		file = append(file, pngChunk("fcTL", control)...)
+		if i == 0 && !hidden {
+			file = append(file, pngChunk("IDAT", idat(f.pixels))...)
+		} else {
+			file = append(file, pngChunk("fdAT", append(make([]byte, 4), idat(f.pixels)...))...)
+		}
+	}
+	return append(file, pngChunk("IEND", nil)...)
+}
+
+func TestAPNG(t *testing.T) {
+	opaque := func(r uint8) color.NRGBA { return color.NRGBA{r, 0, 0, 255} }
+	half := func(r uint8) color.NRGBA { return color.NRGBA{r, 0, 0, 128} }
+	base := testAPNGFrame{pixels: []color.NRGBA{opaque(100), opaque(100), opaque(100), half(50)}}
+	// Nothing but alpha 1 shows in the red level: the encoder would drop an
+	// alpha channel that is 255 everywhere.
+	over := []color.NRGBA{opaque(200), half(200), {}, half(200)}
+	for _, c := range []struct {
+		name   string
+		frames []testAPNGFrame
+		hidden bool
+		want   [][]uint8
+	}{
+		{
+			"source",
+			[]testAPNGFrame{base, {pixels: over}},
+			false,
+			[][]uint8{{100, 100, 100, 50}, {200, 200, 0, 200}},
+		},
+		// 200*128/255 + 100*127/255 = 150.2; over half-transparent 50:
+		// (200*128*255 + 50*128*127) / (128*255 + 128*127) = 150.1.
+		{
+			"over",
+			[]testAPNGFrame{base, {pixels: over, blend: 1}},
+			false,
+			[][]uint8{{100, 100, 100, 50}, {200, 150, 100, 150}},
+		},
+		{
+			"clear",
+			[]testAPNGFrame{base, {x: 1, pixels: []color.NRGBA{half(7), half(8)}, dispose: 1}, {x: 3, pixels: []color.NRGBA{half(9)}}},
+			false,
+			[][]uint8{{100, 100, 100, 50}, {100, 7, 8, 50}, {100, 0, 0, 9}},
+		},
+		{
+			"restore",
+			[]testAPNGFrame{base, {x: 1, pixels: []color.NRGBA{half(7), half(8)}, dispose: 2}, {x: 3, pixels: []color.NRGBA{half(9)}}},
+			false,
+			[][]uint8{{100, 100, 100, 50}, {100, 7, 8, 50}, {100, 100, 100, 9}},
+		},
+		{
+			"still first",
+			[]testAPNGFrame{base, {x: 3, pixels: []color.NRGBA{half(9)}}},
+			true,
+			[][]uint8{{100, 100, 100, 50}, {100, 100, 100, 9}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := writeFile(t, filepath.Join(t.TempDir(), "a.png"), buildAPNG(t, c.frames, c.hidden))
+			clip, err := DecodeVideo(context.Background(), path, VideoOptions{Sample: all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, reds(clip)); diff != "" {
+				t.Errorf("pixels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]float64{0, 0.25, 0.5}[:len(c.want)], clip.Times, times); diff != "" {
+				t.Errorf("times (-want +got):\n%s", diff)
+			}
+			if clip.FPS != 4 {
+				t.Errorf("%g frames a second, want 4", clip.FPS)
+			}
+		})
+	}
+}
+
+func TestAnimatedWebP(t *testing.T) {
+	p := openPillow(t)
+	for _, name := range []string{"anim-lossless", "anim-lossy"} {
+		t.Run(name, func(t *testing.T) {
+			clip, err := DecodeVideo(context.Background(), "testdata/images/"+name+".webp", VideoOptions{Sample: all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, ok := p.Tensor(name + "/frames") // [4, 8, 12, 3]
+			if !ok || len(clip.Frames) != 4 {
+				t.Fatalf("%d frames, want 4", len(clip.Frames))
+			}
+			for i, im := range clip.Frames {
+				const size = 8 * 12 * 3
+				want := &Image{W: 12, H: 8, Pix: p.Bytes(x)[i*size : (i+1)*size]}
+				pixelsClose(t, fmt.Sprintf("frame %d", i), im, want, 0)
+			}
+			if diff := cmp.Diff([]float64{0, 0.1, 0.3, 0.6}, clip.Times, times); diff != "" {
+				t.Errorf("times (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every animation that is cut short is an error, wherever the cut is.
+func TestAnimationTruncated(t *testing.T) {
+	dir := t.TempDir()
+	base := testAPNGFrame{pixels: []color.NRGBA{{1, 2, 3, 4}, {}, {}, {}}}
+	for name, data := range map[string][]byte{
+		"a.png":  buildAPNG(t, []testAPNGFrame{base, base, base}, false),
+		"a.gif":  readFile(t, "testdata/images/plain.gif"),
+		"a.webp": readFile(t, "testdata/images/anim-lossy.webp"),
+	} {
+		for n := 20; n < len(data); n += 7 {
+			path := writeFile(t, filepath.Join(dir, name), data[:n])
+			_, err := DecodeVideo(context.Background(), path, VideoOptions{Sample: all})
+			var format *FormatError
+			if !errors.As(err, &format) || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("%s: the first %d of %d bytes: error %v", name, n, len(data), err)
+			}
+		}
+	}
+}
+
+func TestAnimationDamaged(t *testing.T) {
+	dir := t.TempDir()
+	base := testAPNGFrame{pixels: []color.NRGBA{{1, 2, 3, 4}, {}, {}, {}}}
+	outside := base
+	outside.x = 1
+	noFrame := bytes.Clone(readFile(t, "testdata/images/plain.gif"))[:13+3*256]
+	for name, data := range map[string][]byte{
+		"outside.png": buildAPNG(t, []testAPNGFrame{base, outside}, false),
+		"empty.gif":   append(noFrame, 0x3b),
+	} {
+		path := writeFile(t, filepath.Join(dir, name), data)
+		_, err := DecodeVideo(context.Background(), path, VideoOptions{Sample: all})
+		var format *FormatError
+		if !errors.As(err, &format) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// numbered writes n pictures whose red level is their number from 1 on.
+func numbered(t *testing.T, dir, pattern string, from, n int) {
+	t.Helper()
+	for i := range n {
+		m := image.NewNRGBA(image.Rect(0, 0, 2, 1))
+		m.SetNRGBA(0, 0, color.NRGBA{uint8(i + 1), 0, 0, 255})
+		m.SetNRGBA(1, 0, color.NRGBA{0, 0, 0, 255})
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, fmt.Sprintf(pattern, from+i)), b.Bytes())
+	}
+}
+
+func TestNumberedFrames(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		pattern string
+		from, n int
+		opts    VideoOptions
+		path    string // in the directory
+		want    []uint8
+		times   []float64
+	}{
+		{"directory", "f%d.png", 8, 4, VideoOptions{}, "", []uint8{1, 2, 3, 4}, []float64{0, 0.5, 1, 1.5}},
+		{"at 24 a second", "f%d.png", 0, 30, VideoOptions{FrameRate: 24}, "", []uint8{1, 13, 25}, []float64{0, 0.5, 1}},
+		{"at 1 a second", "f%d.png", 0, 2, VideoOptions{FPS: 1}, "", []uint8{1, 2}, []float64{0, 1}},
+		{"pattern from 1", "f%03d.png", 1, 3, VideoOptions{}, "f%03d.png", []uint8{1, 2, 3}, []float64{0, 0.5, 1}},
+		{"pattern from 0", "f%d.png", 0, 3, VideoOptions{}, "f%d.png", []uint8{1, 2, 3}, []float64{0, 0.5, 1}},
+		{"one frame as a pair", "f%d.png", 0, 1, VideoOptions{Sample: SamplePairs(2, 16)}, "", []uint8{1, 1}, []float64{0, 0}},
+		{"two frames as a pair", "f%d.png", 0, 2, VideoOptions{Sample: SamplePairs(2, 16)}, "", []uint8{1, 2}, []float64{0, 0.5}},
+		{"three frames as pairs", "f%d.png", 0, 3, VideoOptions{Sample: SamplePairs(2, 16)}, "", []uint8{1, 2, 3, 3}, []float64{0, 0.5, 1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			numbered(t, dir, c.pattern, c.from, c.n)
+			writeFile(t, filepath.Join(dir, "notes.txt"), []byte("not a frame"))
+			clip, err := DecodeVideo(context.Background(), filepath.Join(dir, c.path), c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []uint8
+			for _, im := range clip.Frames {
+				got = append(got, im.Pix[0])
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("frames (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.times, clip.Times, times); diff != "" {
+				t.Errorf("times (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeVideoRefusals(t *testing.T) {
+	t.Setenv("PATH", "")
+	dir := t.TempDir()
+	numbered(t, dir, "f%d.png", 0, 3)
+	sizes := t.TempDir()
+	numbered(t, sizes, "f%d.png", 0, 1)
+	writeFile(t, filepath.Join(sizes, "f1.png"), readFile(t, "testdata/images/rgba.png"))
+	empty := t.TempDir()
+	writeFile(t, filepath.Join(empty, "zero"), nil)
+	writeFile(t, filepath.Join(empty, "a.mp4"), []byte("\x00\x00\x00\x20ftypisom"))
+	for _, c := range []struct {
+		name, path string
+		opts       VideoOptions
+		want       string
+	}{
+		{"no such file", filepath.Join(dir, "none"), VideoOptions{}, "no such file"},
+		{"no frame of a pattern", filepath.Join(dir, "g%d.png"), VideoOptions{}, "g0.png nor"},
+		{"two numbers", filepath.Join(dir, "%d-%d.png"), VideoOptions{}, "one number"},
+		{"text pattern", filepath.Join(dir, "%s.png"), VideoOptions{}, "one number"},
+		{"empty file", filepath.Join(empty, "zero"), VideoOptions{}, "empty file"},
+		{"directory without pictures", empty, VideoOptions{}, "no pictures"},
+		{"video without ffmpeg", filepath.Join(empty, "a.mp4"), VideoOptions{}, "not installed"},
+		{"frames of two sizes", sizes, VideoOptions{}, "frame 1 has 23 x 17 pixels, the first 2 x 1"},
+		{"too many frames", dir, VideoOptions{MaxFrames: 2}, "3 sampled frames, at most 2"},
+		{"frames too large", dir, VideoOptions{Limits: Limits{MaxPixels: 1}}, "2 pixels, at most 1"},
+		{"file too large", "testdata/images/plain.gif", VideoOptions{Limits: Limits{MaxBytes: 10}}, "at most 10"},
+		{"animation too large", "testdata/images/anim-lossy.webp", VideoOptions{Limits: Limits{MaxPixels: 10}}, "96 pixels, at most 10"},
+		{"sampler out of range", dir, VideoOptions{Sample: func(Timeline) []int { return []int{3} }}, "frame 3 of 3"},
+		{"sampler backwards", dir, VideoOptions{Sample: func(Timeline) []int { return []int{1, 0} }}, "frame 0 of 3"},
+		{"sampler of nothing", dir, VideoOptions{Sample: func(Timeline) []int { return nil }}, "no frame"},
+		{"transform", dir, VideoOptions{Transform: func(*Image) (*Image, error) { return nil, errors.New("too dark") }}, "frame 0: too dark"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := DecodeVideo(context.Background(), c.path, c.opts)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
+				t.Errorf("error %v, want %q with the path", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDecodeVideoTransform(t *testing.T) {
+	dir := t.TempDir()
+	numbered(t, dir, "f%d.png", 0, 3)
+	clip, err := DecodeVideo(context.Background(), dir, VideoOptions{
+		Transform: func(im *Image) (*Image, error) { return Resize(im, 6, 4, Bicubic), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range clip.Frames {
+		if im.W != 6 || im.H != 4 {
+			t.Errorf("frame %d: %d x %d", i, im.W, im.H)
+		}
+	}
+}
+
+// The two programs are replaced by scripts: three frames of 2 x 1 pixels.
+func TestFFmpegVideo(t *testing.T) {
+	const (
+		probe = `echo '{"streams": [{"width": 2, "height": 1, "avg_frame_rate": "2/1", "nb_read_packets": "3"}]}'`
+		ppm   = `printf 'P6\n2 1\n255\n\001\000\000\000\000\000P6\n2 1\n255\n \n\000\000\000\000P6\n2 1\n255\n\003\000\000\000\000\000'`
+	)
+	for _, c := range []struct {
+		name, probe, ffmpeg, want string
+	}{
+		{"frames", probe, ppm, ""},
+		{"too few frames", probe, `printf 'P6\n2 1\n255\n\001\000\000\000\000\000'`, "1 of 3 frames"},
+		{"half a frame", probe, `printf 'P6\n2 1\n255\n\001'`, "cut short"},
+		{"no pixmap", probe, `printf 'P5\n2 1\n255\n\001\000'`, "want an 8-bit pixmap"},
+		{"huge frame", probe, `printf 'P6\n200000 100000\n255\n\001'`, "pixels, at most"},
+		{"failure", probe, ppm + "; echo 'corrupt input packet' >&2; exit 1", "ffmpeg: corrupt input packet"},
+		{"probe fails", "echo 'invalid data' >&2; exit 1", ppm, "ffprobe: invalid data"},
+		{"cut short", "echo '[matroska] File ended prematurely' >&2; " + probe, ppm, "file is cut short"},
+		{"probe talks", "echo hello", ppm, "ffprobe: "},
+		{"no picture track", `echo '{"streams": []}'`, ppm, "no picture track"},
+		{"no rate", strings.Replace(probe, "2/1", "0/0", 1), ppm, `rate of "0/0"`},
+		{"no frames", strings.Replace(probe, `"3"`, `"0"`, 1), ppm, `counts "0" frames`},
+		{"too many frames", strings.Replace(probe, `"3"`, `"2000000"`, 1), ppm, "frames, at most"},
+		{"huge", strings.Replace(probe, `"width": 2,`, `"width": 2000000000,`, 1), ppm, "pixels, at most"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fakeTool(t, "ffprobe", c.probe)
+			fakeTool(t, "ffmpeg", c.ffmpeg)
+			path := writeFile(t, filepath.Join(t.TempDir(), "a.mp4"), []byte("\x00\x00\x00\x20ftypisom"))
+			clip, err := DecodeVideo(context.Background(), path, VideoOptions{})
+			if c.want != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("error %v, want %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([][]uint8{{1, 0}, {' ', 0}, {3, 0}}, reds(clip)); diff != "" {
+				t.Errorf("pixels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]float64{0, 0.5, 1}, clip.Times, times); diff != "" || clip.FPS != 2 {
+				t.Errorf("%g frames a second, times (-want +got):\n%s", clip.FPS, diff)
+			}
+		})
+	}
+}
+
+// With the real programs: a test picture that ffmpeg makes itself, whose frames
+// are grey of a rising level.
+func TestFFmpegVideoInstalled(t *testing.T) {
+	for _, tool := range []string{"ffmpeg", "ffprobe"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(tool + " is not installed")
+		}
+	}
+	path := filepath.Join(t.TempDir(), "a.mkv")
+	out, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=black:s=32x16:r=10:d=2,geq=lum=16+N*10:cb=128:cr=128",
+		"-c:v", "ffv1", "-pix_fmt", "yuv444p", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ffmpeg: %v: %s", err, out)
+	}
+	clip, err := DecodeVideo(context.Background(), path, VideoOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{0, 5, 10, 15}, clip.Index); diff != "" {
+		t.Errorf("frames (-want +got):\n%s", diff)
+	}
+	for i, im := range clip.Frames {
+		// Limited range: 16 is black, a step of 219 is white.
+		want := float64(clip.Index[i]) * 10 * 255 / 219
+		if math.Abs(float64(im.Pix[0])-want) > 2 || im.W != 32 || im.H != 16 {
+			t.Errorf("frame %d: %d x %d of level %d, want 32 x 16 of %.0f", i, im.W, im.H, im.Pix[0], want)
+		}
+	}
+	data := readFile(t, path)
+	cut := writeFile(t, filepath.Join(t.TempDir(), "cut.mkv"), data[:len(data)*2/3])
+	if _, err := DecodeVideo(context.Background(), cut, VideoOptions{}); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("a file cut short: error %v", err)
+	}
+}
