@@ -18,8 +18,8 @@ import (
 // are the pipe's buffers, and of the mapped checkpoint what has not been given back
 // yet, whatever the size of the tensor.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes a gigabyte")
+	if testing.Short() || raceEnabled {
+		t.Skip("writes 600 MB and measures memory")
 	}
 	dir := sparse(t, 96, 1024, 2048)
 	for _, tc := range []struct {
