@@ -243,9 +243,15 @@ func (e *Engine) do(ctx context.Context, job func() error) error {
 	result := make(chan error, 1)
 	task := func() {
 		e.be.Resume()
-		stop := context.AfterFunc(ctx, e.be.Interrupt)
+		interrupted := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			e.be.Interrupt()
+			close(interrupted)
+		})
 		err := job()
-		stop()
+		if !stop() { // it has begun, and must not reach into the next request
+			<-interrupted
+		}
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

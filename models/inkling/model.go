@@ -51,7 +51,11 @@ func (m *Model) Config() models.Config {
 // NewCache makes room for nCtx positions of one sequence.
 func (m *Model) NewCache(nCtx int, kv binding.DType) (models.Cache, error) {
 	m.caches++
-	return newCache(m.be, m.cfg, m.caches, nCtx, kv)
+	c, err := newCache(m.be, m.cfg, m.caches, nCtx, kv)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // What one layer adds to a graph, at most: tensors, and tensors more for each
