@@ -71,7 +71,7 @@ DEMO := build/demo
 demo: build ## convert the checkpoint in testdata, draw a picture, ask about it
 	bin/convert-inkling testdata/inkling-tiny -o $(DEMO) --outtype bf16 --force
 	go run ./examples/draw $(DEMO)/picture.png
-	bin/inkling-run run $(DEMO)/inkling-tiny-BF16.gguf "Describe the picture." --image $(DEMO)/picture.png
+	bin/inkling-run run $(DEMO)/inkling-tiny-BF16.gguf "Describe the picture." --image $(DEMO)/picture.png --verbose
 
 .PHONY: test
 test: headers ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
