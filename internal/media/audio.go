@@ -37,8 +37,8 @@ func (l AudioLimits) seconds() float64 {
 	return DefaultMaxSeconds
 }
 
-// audioCodec decodes one format into a mixdown. It returns errNotOurs for
-// variants that are left to ffmpeg.
+// audioCodec decodes one format. It returns a notOursError for variants that are
+// left to ffmpeg.
 type audioCodec struct {
 	name   string
 	magic  string
@@ -53,7 +53,8 @@ var audioCodecs = []audioCodec{
 	{"mp3", "\xff", decodeMP3},
 }
 
-// notOursError says which variant of a format is left to ffmpeg.
+// notOursError says which variant of a format is left to ffmpeg; it may be
+// unknown.
 type notOursError struct{ variant string }
 
 func (e *notOursError) Error() string { return e.variant }

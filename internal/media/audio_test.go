@@ -150,6 +150,7 @@ func TestDecodeAudioWithoutFFmpeg(t *testing.T) {
 	for name, data := range map[string]string{
 		"mp3 (MPEG-2)":   string(readFile(t, "testdata/audio/mpeg2.mp3")),
 		"mp3 (MPEG-2.5)": "\xff\xe3\x18\xc4" + string(make([]byte, 100)),
+		"only ffmpeg":    "\xff\xf1\x50\x80", // AAC
 		"layer 2":        "\xff\xfd\x18\xc4" + string(make([]byte, 100)),
 		"free bit rate":  "\xff\xfb\x00\xc4" + string(make([]byte, 100)),
 		"ogg opus":       "OggS" + string(make([]byte, 24)) + "OpusHead",
@@ -189,6 +190,7 @@ func TestFFmpegAudio(t *testing.T) {
 		{"complaint", "echo 'moov atom not found' >&2; exit 1", "ffmpeg: moov atom not found"},
 		{"silent failure", "exit 3", "exit status 3"},
 		{"failure at the end", "printf '" + streamedWAV + "'; echo broken >&2; exit 1", "ffmpeg: broken"},
+		{"cut short", "echo '[mov] stream 0, offset 0x29af: partial file' >&2; printf '" + streamedWAV + "'", "file is cut short"},
 		{"nothing", "exit 0", "no data chunk"},
 		{"no samples", "printf '" + strings.TrimSuffix(streamedWAV, `\000\000\000\077\000\000\200\276`) + "'", "no samples"},
 		{"half a sample", "printf '" + streamedWAV + `\001'`, "cut short"},

@@ -80,8 +80,8 @@ func cutShort(offset int) error {
 	return &FormatError{Offset: int64(offset), Err: fmt.Errorf("file is cut short: %w", io.ErrUnexpectedEOF)}
 }
 
-// guard runs a third-party decoder and turns a panic on damaged data into an
-// error. Our own code is not run under it.
+// guard runs f, which calls a third-party decoder, and turns a panic on damaged
+// data into an error.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

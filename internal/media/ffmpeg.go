@@ -18,7 +18,7 @@ import (
 
 // ffmpegFormats are the demuxers that ffmpeg may use. Playlist formats are not
 // among them: such a file could make ffmpeg read other files or fetch addresses.
-const ffmpegFormats = "aac,ac3,aiff,amr,ape,asf,au,avi,caf,eac3,flac,flv,gif,image2,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2," +
+const ffmpegFormats = "aac,ac3,aiff,amr,ape,asf,au,avi,caf,eac3,flac,flv,m4v,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2," +
 	"mp3,mpeg,mpegts,mxf,ogg,opus,tta,w64,wav,wv,y4m,yuv4mpegpipe"
 
 // ffmpegInput are the options before and with the input; the path cannot be
@@ -35,6 +35,19 @@ func lookTool(tool, file, format string) (string, error) {
 		return "", &UnsupportedError{File: file, Format: format, Reason: reason}
 	}
 	return path, nil
+}
+
+// temporaryFile stores data where only this user can read it; remove deletes it.
+func temporaryFile(data []byte) (path string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "inkling-media-")
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(dir, "media")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return path, func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // tool is a running ffmpeg or ffprobe.
@@ -61,6 +74,12 @@ func (t *tool) explain(err error) error {
 	return fmt.Errorf("%s: %w", t.name, err)
 }
 
+// cutShort tells whether the program noted in passing that the file should go on.
+func (t *tool) cutShort() bool {
+	s := t.stderr.String()
+	return strings.Contains(s, "File ended prematurely") || strings.Contains(s, "partial file") // Matroska, MP4
+}
+
 // ffmpegAudio decodes the first sound track of any file that ffmpeg knows.
 // The data goes through a temporary file because some formats need seeking.
 func ffmpegAudio(ctx context.Context, name, format string, data []byte, lim AudioLimits) (*Audio, error) {
@@ -68,15 +87,11 @@ func ffmpegAudio(ctx context.Context, name, format string, data []byte, lim Audi
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "inkling-audio-")
+	file, remove, err := temporaryFile(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "audio")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+	defer remove()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	args := append([]string{"-v", "error", "-nostdin"}, ffmpegInput(file)...)
@@ -103,6 +118,8 @@ func ffmpegAudio(ctx context.Context, name, format string, data []byte, lim Audi
 		return nil, context.Cause(ctx)
 	case werr != nil: // the likely cause of whatever is wrong with the stream
 		err = cmd.explain(werr)
+	case err == nil && cmd.cutShort():
+		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return nil, audioErr(name, format, lim, err)

@@ -11,16 +11,43 @@ import (
 	"strings"
 )
 
-// openFFmpeg asks ffprobe for the length and rate of a video file's first
-// picture track.
-func openFFmpeg(ctx context.Context, path string, opts VideoOptions) (videoSource, error) {
-	ffmpeg, err := lookTool("ffmpeg", path, "")
+// openFFmpeg asks ffprobe for the length and rate of the first picture track of
+// the file at path, which errors call name.
+func openFFmpeg(ctx context.Context, name, path string, opts VideoOptions) (videoSource, error) {
+	ffmpeg, err := lookTool("ffmpeg", name, "")
 	if err != nil {
 		return videoSource{}, err
 	}
-	ffprobe, err := lookTool("ffprobe", path, "")
+	track, err := probeVideo(ctx, name, path)
 	if err != nil {
 		return videoSource{}, err
+	}
+	if err := opts.Limits.check(name, "video", track.w, track.h); err != nil {
+		return videoSource{}, err
+	}
+	if track.frames > maxSourceFrames {
+		return videoSource{}, &LimitError{File: name, What: "frames", Found: int64(track.frames), Max: maxSourceFrames}
+	}
+	return videoSource{
+		format:   "video",
+		Timeline: evenTimeline(track.frames, track.rate),
+		frames: func(ctx context.Context, indices []int, yield func(*Image) error) error {
+			return readFrames(ctx, ffmpeg, name, path, indices, opts.Limits, yield)
+		},
+	}, nil
+}
+
+// videoTrack is what ffprobe says of a picture track.
+type videoTrack struct {
+	w, h   int
+	frames int
+	rate   float64
+}
+
+func probeVideo(ctx context.Context, name, path string) (videoTrack, error) {
+	ffprobe, err := lookTool("ffprobe", name, "")
+	if err != nil {
+		return videoTrack{}, err
 	}
 	args := append([]string{"-v", "error"}, ffmpegInput(path)...)
 	args = append(args, "-select_streams", "v:0", "-count_packets",
@@ -29,15 +56,12 @@ func openFFmpeg(ctx context.Context, path string, opts VideoOptions) (videoSourc
 	out, err := cmd.Output()
 	if err != nil {
 		if ctx.Err() != nil {
-			return videoSource{}, ctx.Err()
+			return videoTrack{}, ctx.Err()
 		}
-		return videoSource{}, formatErr(path, "video", cmd.explain(err))
+		return videoTrack{}, formatErr(name, "video", cmd.explain(err))
 	}
-	// ffprobe counts what is there and says in passing that there should be more.
-	for _, complaint := range []string{"File ended prematurely", "partial file"} { // Matroska, MP4
-		if strings.Contains(cmd.stderr.String(), complaint) {
-			return videoSource{}, formatErr(path, "video", io.ErrUnexpectedEOF)
-		}
+	if cmd.cutShort() { // ffprobe counts what is there
+		return videoTrack{}, formatErr(name, "video", io.ErrUnexpectedEOF)
 	}
 	var probe struct {
 		Streams []struct {
@@ -47,33 +71,21 @@ func openFFmpeg(ctx context.Context, path string, opts VideoOptions) (videoSourc
 		}
 	}
 	if err := json.Unmarshal(out, &probe); err != nil {
-		return videoSource{}, formatErr(path, "video", fmt.Errorf("ffprobe: %w", err))
+		return videoTrack{}, formatErr(name, "video", fmt.Errorf("ffprobe: %w", err))
 	}
 	if len(probe.Streams) == 0 {
-		return videoSource{}, &UnsupportedError{File: path, Format: "video", Reason: "no picture track"}
+		return videoTrack{}, &UnsupportedError{File: name, Format: "video", Reason: "no picture track"}
 	}
 	s := probe.Streams[0]
-	if err := opts.Limits.check(path, "video", s.Width, s.Height); err != nil {
-		return videoSource{}, err
-	}
 	n, err := strconv.Atoi(s.Packets)
 	if err != nil || n < 1 {
-		return videoSource{}, formatErr(path, "video", fmt.Errorf("ffprobe counts %q frames", s.Packets))
-	}
-	if n > maxSourceFrames {
-		return videoSource{}, &LimitError{File: path, What: "frames", Found: int64(n), Max: maxSourceFrames}
+		return videoTrack{}, formatErr(name, "video", fmt.Errorf("ffprobe counts %q frames", s.Packets))
 	}
 	rate := parseRatio(s.Rate)
-	if rate <= 0 || rate > 1000 {
-		return videoSource{}, formatErr(path, "video", fmt.Errorf("ffprobe gives a rate of %q", s.Rate))
+	if !(rate > 0 && rate <= 1000) {
+		return videoTrack{}, formatErr(name, "video", fmt.Errorf("ffprobe gives a rate of %q", s.Rate))
 	}
-	return videoSource{
-		format:   "video",
-		Timeline: evenTimeline(n, rate),
-		frames: func(ctx context.Context, indices []int, yield func(*Image) error) error {
-			return readFrames(ctx, ffmpeg, path, indices, opts.Limits, yield)
-		},
-	}, nil
+	return videoTrack{s.Width, s.Height, n, rate}, nil
 }
 
 // parseRatio reads "30000/1001"; anything else gives 0.
@@ -90,7 +102,7 @@ func parseRatio(s string) float64 {
 // readFrames has ffmpeg write the wanted frames as one PPM picture after the
 // other: unlike raw video they say their size, which the track's rotation may
 // have changed.
-func readFrames(ctx context.Context, ffmpeg, path string, indices []int, lim Limits, yield func(*Image) error) error {
+func readFrames(ctx context.Context, ffmpeg, name, path string, indices []int, lim Limits, yield func(*Image) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wanted := make([]string, len(indices))
@@ -106,16 +118,16 @@ func readFrames(ctx context.Context, ffmpeg, path string, indices []int, lim Lim
 	cmd := newTool(ctx, ffmpeg, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("%s: ffmpeg: %w", path, err)
+		return fmt.Errorf("%s: ffmpeg: %w", name, err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%s: ffmpeg: %w", path, err)
+		return fmt.Errorf("%s: ffmpeg: %w", name, err)
 	}
 	b := bufio.NewReaderSize(out, 1<<20)
 	var readErr error
 	for readErr == nil {
 		var im *Image
-		if im, readErr = readPPM(path, b, lim); readErr == nil {
+		if im, readErr = readPPM(name, b, lim); readErr == nil {
 			readErr = yield(im)
 		}
 	}
@@ -128,13 +140,13 @@ func readFrames(ctx context.Context, ffmpeg, path string, indices []int, lim Lim
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return formatErr(path, "video", cmd.explain(err))
+		return formatErr(name, "video", cmd.explain(err))
 	}
 	return nil
 }
 
 // readPPM reads one binary pixmap as ffmpeg writes it; io.EOF at the end.
-func readPPM(path string, r *bufio.Reader, lim Limits) (*Image, error) {
+func readPPM(name string, r *bufio.Reader, lim Limits) (*Image, error) {
 	if _, err := r.Peek(1); err != nil {
 		return nil, err
 	}
@@ -142,20 +154,20 @@ func readPPM(path string, r *bufio.Reader, lim Limits) (*Image, error) {
 	for i := range lines {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return nil, formatErr(path, "video", err)
+			return nil, formatErr(name, "video", err)
 		}
 		lines[i] = strings.TrimSuffix(line, "\n")
 	}
 	var w, h int
 	if _, err := fmt.Sscanf(lines[1], "%d %d", &w, &h); err != nil || lines[0] != "P6" || lines[2] != "255" {
-		return nil, formatErr(path, "video", fmt.Errorf("ffmpeg wrote %q, want an 8-bit pixmap", lines))
+		return nil, formatErr(name, "video", fmt.Errorf("ffmpeg wrote %q, want an 8-bit pixmap", lines))
 	}
-	if err := lim.check(path, "video", w, h); err != nil {
+	if err := lim.check(name, "video", w, h); err != nil {
 		return nil, err
 	}
 	im := newImage(w, h)
 	if _, err := io.ReadFull(r, im.Pix); err != nil {
-		return nil, formatErr(path, "video", err)
+		return nil, formatErr(name, "video", err)
 	}
 	return im, nil
 }

@@ -21,7 +21,7 @@ type Limits struct {
 
 const (
 	// DefaultMaxPixels is the largest picture decoded unless the caller says
-	// otherwise. The costliest format, progressive JPEG, takes about 20 bytes a
+	// otherwise. The costliest format, progressive JPEG, takes about 16 bytes a
 	// pixel while it is decoded.
 	DefaultMaxPixels = 64 << 20
 	// DefaultMaxBytes is the largest image file read unless the caller says

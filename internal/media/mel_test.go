@@ -122,6 +122,18 @@ func TestMelSine(t *testing.T) {
 	}
 }
 
+// Three points of the Slaney scale: linear, at the break, and logarithmic.
+func TestMelScale(t *testing.T) {
+	for hz, mel := range map[float64]float64{0: 0, 500: 7.5, 1000: 15, 6400: 42, 8000: 45.24564} {
+		if got := hzToMel(hz); math.Abs(got-mel) > 1e-5 {
+			t.Errorf("%g Hz: %g mel, want %g", hz, got, mel)
+		}
+		if got := melToHz(mel); math.Abs(got-hz) > 1e-2 {
+			t.Errorf("%g mel: %g Hz, want %g", mel, got, hz)
+		}
+	}
+}
+
 // Values exactly midway between two centres go to the lower one.
 func TestDMelTies(t *testing.T) {
 	c := dmelCentres()

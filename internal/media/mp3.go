@@ -24,17 +24,19 @@ type mp3Frame struct {
 	mono bool
 }
 
+var errNoFrame = errors.New("no frame header")
+
 // parseMP3Frame reads an MPEG-1 layer III frame header. Other versions and
 // layers, and free bit rates, give a notOursError: the library garbles some of
 // them without an error.
 func parseMP3Frame(h []byte) (mp3Frame, error) {
 	if len(h) < 4 || h[0] != 0xff || h[1]&0xe0 != 0xe0 {
-		return mp3Frame{}, errors.New("no frame header")
+		return mp3Frame{}, errNoFrame
 	}
 	version, layer := h[1]>>3&3, h[1]>>1&3
 	bitrate, rate := h[2]>>4, h[2]>>2&3
 	if version == 1 || layer == 0 || bitrate == 15 || rate == 3 {
-		return mp3Frame{}, errors.New("no frame header")
+		return mp3Frame{}, errNoFrame
 	}
 	switch {
 	case version == 0:
@@ -54,6 +56,9 @@ func parseMP3Frame(h []byte) (mp3Frame, error) {
 
 func decodeMP3(data []byte, lim AudioLimits) (*Audio, error) {
 	first, err := parseMP3Frame(data)
+	if errors.Is(err, errNoFrame) {
+		return nil, &notOursError{} // other formats begin with 0xff too, AAC for one
+	}
 	if err != nil {
 		return nil, err
 	}

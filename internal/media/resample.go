@@ -87,11 +87,18 @@ func (b *filterBank) dot(x []float32, k, phase int) float64 {
 		taps, first = taps[-first:], 0
 	}
 	taps = taps[:max(min(len(taps), len(x)-first), 0)]
-	var sum float64
-	for i, v := range x[first : first+len(taps)] {
-		sum += float64(taps[i]) * float64(v)
+	x = x[first : first+len(taps)]
+	// Two sums, so that additions need not wait for each other.
+	var even, odd float64
+	for len(taps) >= 2 && len(x) >= 2 {
+		even += float64(taps[0]) * float64(x[0])
+		odd += float64(taps[1]) * float64(x[1])
+		taps, x = taps[2:], x[2:]
 	}
-	return sum
+	if len(taps) > 0 {
+		even += float64(taps[0]) * float64(x[0])
+	}
+	return even + odd
 }
 
 // besselI0 is the modified Bessel function of order zero, by its power series.

@@ -81,6 +81,39 @@ func DecodeVideo(ctx context.Context, path string, opts VideoOptions) (*Clip, er
 	if err != nil {
 		return nil, err
 	}
+	return src.sample(ctx, path, opts)
+}
+
+// DecodeVideoData is DecodeVideo for a file that is in memory. name appears in
+// errors only. For video files data goes through a temporary file.
+func DecodeVideoData(ctx context.Context, name string, data []byte, opts VideoOptions) (*Clip, error) {
+	if n := int64(len(data)); n > opts.Limits.bytes() {
+		return nil, &LimitError{File: name, What: "bytes", Found: n, Max: opts.Limits.bytes()}
+	}
+	if len(data) == 0 {
+		return nil, &FormatError{File: name, Offset: -1, Err: errors.New("empty file")}
+	}
+	if format, err := sniffImage(name, data); err == nil {
+		src, err := openAnimation(name, format.name, data, opts)
+		if err != nil {
+			return nil, err
+		}
+		return src.sample(ctx, name, opts)
+	}
+	path, remove, err := temporaryFile(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	defer remove()
+	src, err := openFFmpeg(ctx, name, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return src.sample(ctx, name, opts)
+}
+
+// sample chooses and decodes the frames.
+func (src videoSource) sample(ctx context.Context, path string, opts VideoOptions) (*Clip, error) {
 	if n := len(src.Start); n > maxSourceFrames {
 		return nil, &LimitError{File: path, What: "frames", Found: int64(n), Max: maxSourceFrames}
 	}
@@ -186,5 +219,5 @@ func openVideo(ctx context.Context, path string, opts VideoOptions) (videoSource
 		}
 		return openAnimation(path, format.name, data, opts)
 	}
-	return openFFmpeg(ctx, path, opts)
+	return openFFmpeg(ctx, path, path, opts)
 }

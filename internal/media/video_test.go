@@ -400,6 +400,36 @@ func TestDecodeVideoRefusals(t *testing.T) {
 	}
 }
 
+func TestDecodeVideoData(t *testing.T) {
+	clip, err := DecodeVideoData(context.Background(), "x", readFile(t, "testdata/images/anim-lossless.webp"), VideoOptions{FPS: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Frames start at 0, 0.1, 0.3 and 0.6 s; the clip lasts 1 s.
+	if diff := cmp.Diff([]int{0, 1, 2, 3}, clip.Index); diff != "" {
+		t.Errorf("frames (-want +got):\n%s", diff)
+	}
+	still, err := DecodeVideoData(context.Background(), "x", readFile(t, "testdata/images/rgba.png"), VideoOptions{Sample: SamplePairs(2, 16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(still.Frames) != 2 || still.Frames[0] != still.Frames[1] {
+		t.Errorf("%d frames of a still picture, want one twice", len(still.Frames))
+	}
+	t.Setenv("PATH", "")
+	for want, data := range map[string][]byte{
+		"empty file":     nil,
+		"not installed":  []byte("\x00\x00\x00\x20ftypisom"),
+		"at most 64 are": make([]byte, 65),
+		"file is cut":    readFile(t, "testdata/images/anim-lossless.webp")[:60],
+	} {
+		_, err := DecodeVideoData(context.Background(), "x", data, VideoOptions{Limits: Limits{MaxBytes: 64}})
+		if err == nil || !strings.HasPrefix(err.Error(), "x: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 func TestDecodeVideoTransform(t *testing.T) {
 	dir := t.TempDir()
 	numbered(t, dir, "f%d.png", 0, 3)
@@ -453,6 +483,13 @@ func TestFFmpegVideo(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatal(err)
+			}
+			data, err := DecodeVideoData(context.Background(), "x", readFile(t, path), VideoOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(reds(clip), reds(data)); diff != "" {
+				t.Errorf("from memory (-file +memory):\n%s", diff)
 			}
 			if diff := cmp.Diff([][]uint8{{1, 0}, {' ', 0}, {3, 0}}, reds(clip)); diff != "" {
 				t.Errorf("pixels (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 
@@ -10,6 +11,7 @@ import (
 
 // Flags of an Ogg page header.
 const (
+	oggContinued = 1
 	oggFirstPage = 2
 	oggLastPage  = 4
 )
@@ -22,15 +24,16 @@ func decodeVorbis(data []byte, lim AudioLimits) (*Audio, error) {
 		}
 		return nil, &notOursError{"ogg"}
 	}
-	if err := checkOgg(data); err != nil {
+	headers, err := scanOgg(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := checkVorbis(headers, lim)
+	if err != nil {
 		return nil, err
 	}
 	// Without Seek the library does not read the file twice.
 	r, err := oggvorbis.NewReader(struct{ io.Reader }{bytes.NewReader(data)})
-	if err != nil {
-		return nil, err
-	}
-	m, err := newMixdown(r.SampleRate(), r.Channels(), lim)
 	if err != nil {
 		return nil, err
 	}
@@ -51,40 +54,100 @@ func decodeVorbis(data []byte, lim AudioLimits) (*Audio, error) {
 	}
 }
 
-// checkOgg walks the pages. It finds files that end early, which the library
-// does not report if a page is complete, and files of several streams, of which
-// it would read the first.
-func checkOgg(data []byte) error {
+// scanOgg walks the pages and returns the first three packets, the Vorbis
+// headers. It finds files that end early, which the library does not report if
+// a page is complete, and files of several streams, of which it would read the
+// first.
+func scanOgg(data []byte) (headers [][]byte, err error) {
+	var packet []byte
 	flags := byte(0)
 	for p, page := 0, 0; p < len(data); page++ {
 		if len(data)-p < 27 {
-			return cutShort(p)
+			return nil, cutShort(p)
 		}
 		if string(data[p:p+4]) != "OggS" {
-			return &FormatError{Offset: int64(p), Err: errors.New("no page where the last one ends")}
+			return nil, &FormatError{Offset: int64(p), Err: errors.New("no page where the last one ends")}
 		}
 		flags = data[p+5]
 		if flags&oggFirstPage != 0 && page > 0 {
-			return &notOursError{"ogg with several streams"}
+			return nil, &notOursError{"ogg with several streams"}
 		}
-		segments := int(data[p+26])
-		if segments == 0 {
-			return &FormatError{Offset: int64(p), Err: errors.New("page without segments")}
+		n := int(data[p+26])
+		if n == 0 {
+			return nil, &FormatError{Offset: int64(p), Err: errors.New("page without segments")}
 		}
-		if len(data)-p < 27+segments {
-			return cutShort(p)
+		if len(data)-p < 27+n {
+			return nil, cutShort(p)
 		}
-		n := 27 + segments
-		for _, s := range data[p+27 : p+27+segments] {
-			n += int(s)
+		if flags&oggContinued == 0 {
+			packet = nil
 		}
-		if n > len(data)-p {
-			return cutShort(p)
+		body := p + 27 + n
+		for _, size := range data[p+27 : body] {
+			if int(size) > len(data)-body {
+				return nil, cutShort(p)
+			}
+			if len(headers) < 3 {
+				packet = append(packet, data[body:body+int(size)]...)
+				if size < 255 {
+					headers = append(headers, packet)
+					packet = nil
+				}
+			}
+			body += int(size)
 		}
-		p += n
+		p = body
 	}
-	if flags&oggLastPage == 0 {
-		return cutShort(len(data))
+	if flags&oggLastPage == 0 || len(headers) < 3 {
+		return nil, cutShort(len(data))
 	}
-	return nil
+	return headers, nil
+}
+
+// checkVorbis checks what the library would take on trust: it takes memory for
+// any number of comments and any size of codebook, and never returns from a
+// codebook without codes.
+func checkVorbis(headers [][]byte, lim AudioLimits) (*mixdown, error) {
+	id, comments, setup := headers[0], headers[1], headers[2]
+	if len(id) < 30 || !bytes.HasPrefix(comments, []byte("\x03vorbis")) || !bytes.HasPrefix(setup, []byte("\x05vorbis")) {
+		return nil, errors.New("vorbis headers are missing")
+	}
+	m, err := newMixdown(int(binary.LittleEndian.Uint32(id[12:])), int(id[11]), lim)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVorbisComments(comments[7:]); err != nil {
+		return nil, err
+	}
+	return m, checkVorbisCodebooks(setup[7:])
+}
+
+// checkVorbisComments walks the comments, each a length and that many bytes.
+func checkVorbisComments(b []byte) error {
+	field := func() (uint32, error) { // a number
+		if len(b) < 4 {
+			return 0, errors.New("vorbis comments are cut short")
+		}
+		n := binary.LittleEndian.Uint32(b)
+		b = b[4:]
+		return n, nil
+	}
+	skip := func() error { // a string
+		n, err := field()
+		if err == nil && uint64(n) > uint64(len(b)) {
+			err = errors.New("vorbis comments are cut short")
+		}
+		if err == nil {
+			b = b[n:]
+		}
+		return err
+	}
+	if err := skip(); err != nil { // the encoder's name
+		return err
+	}
+	n, err := field()
+	for ; err == nil && n > 0; n-- {
+		err = skip()
+	}
+	return err
 }
