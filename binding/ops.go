@@ -93,6 +93,18 @@ func (g *Graph) Scale(a *Tensor, s float32) *Tensor {
 	return g.node(C.ggml_scale(g.ctx, a.c(), C.float(s)))
 }
 
+// ScaleBias is a times s, plus b.
+func (g *Graph) ScaleBias(a *Tensor, s, b float32) *Tensor {
+	need(contiguousRows(a) && a.Type() == F32, "scale_bias", "want F32 with contiguous rows", a)
+	return g.node(C.ggml_scale_bias(g.ctx, a.c(), C.float(s), C.float(b)))
+}
+
+// Fill is a tensor of a's shape whose elements are all c.
+func (g *Graph) Fill(a *Tensor, c float32) *Tensor {
+	need(a.Type() == F32 && a.Contiguous(), "fill", "want contiguous F32", a)
+	return g.node(C.ggml_fill(g.ctx, a.c(), C.float(c)))
+}
+
 // RMSNorm normalises rows by their root mean square and multiplies by the weight.
 //
 //	x:   [n, ...]
@@ -103,10 +115,28 @@ func (g *Graph) RMSNorm(x, w *Tensor, eps float32) *Tensor {
 	return g.Mul(g.node(C.ggml_rms_norm(g.ctx, x.c(), C.float(eps))), w)
 }
 
+// Norm is the layer norm: rows are brought to mean 0 and variance 1, multiplied
+// by the weight and moved by the bias.
+//
+//	x:   [n, ...]
+//	w:   [n]
+//	b:   [n]
+//	res: [n, ...]
+func (g *Graph) Norm(x, w, b *Tensor, eps float32) *Tensor {
+	need(x.Type() == F32 && contiguousRows(x), "norm", "want F32 with contiguous rows", x)
+	return g.Add(g.Mul(g.node(C.ggml_norm(g.ctx, x.c(), C.float(eps))), w), b)
+}
+
 // SwiGLUSplit is silu(a) times b.
 func (g *Graph) SwiGLUSplit(a, b *Tensor) *Tensor {
 	need(a.Shape() == b.Shape() && a.Type() == b.Type() && contiguousRows(a) && contiguousRows(b), "swiglu_split", "shapes do not fit", a, b)
 	return g.node(C.ggml_swiglu_split(g.ctx, a.c(), b.c()))
+}
+
+// GELU is the tanh approximation of x·Φ(x).
+func (g *Graph) GELU(x *Tensor) *Tensor {
+	need(contiguousRows(x), "gelu", "want contiguous rows", x)
+	return g.node(C.ggml_gelu(g.ctx, x.c()))
 }
 
 // GELUErf is the exact form x·Φ(x).
@@ -130,11 +160,21 @@ func (g *Graph) SumRows(x *Tensor) *Tensor {
 	return g.node(C.ggml_sum_rows(g.ctx, x.c()))
 }
 
+// SoftMax is softmax along rows.
+func (g *Graph) SoftMax(a *Tensor) *Tensor {
+	need(a.Type() == F32 && a.Contiguous(), "soft_max", "want contiguous F32", a)
+	return g.node(C.ggml_soft_max(g.ctx, a.c()))
+}
+
 // SoftMaxExtInplace overwrites a by softmax(a·scale + mask) along rows.
 //
 //	a:    [n, rows, x, y]       F32, contiguous
-//	mask: [n, >= rows, x/r, y/s] F32 or F16, contiguous
+//	mask: [n, >= rows, x/r, y/s] F32 or F16, contiguous; nil for none
 func (g *Graph) SoftMaxExtInplace(a, mask *Tensor, scale float32) *Tensor {
+	if mask == nil {
+		need(a.Type() == F32 && a.Contiguous(), "soft_max_ext", "want contiguous F32", a)
+		return g.node(C.ggml_soft_max_ext_inplace(g.ctx, a.c(), nil, C.float(scale), 0))
+	}
 	need(a.Type() == F32 && a.Contiguous() && mask.Contiguous() && (mask.Type() == F32 || mask.Type() == F16) &&
 		mask.Dim(0) == a.Dim(0) && mask.Dim(1) >= a.Dim(1) && a.Dim(2)%mask.Dim(2) == 0 && a.Dim(3)%mask.Dim(3) == 0,
 		"soft_max_ext", "shapes do not fit", a, mask)
@@ -185,10 +225,10 @@ func (g *Graph) GetRows(a, ids *Tensor) *Tensor {
 //
 //	a:   [n, rows, x, y]
 //	b:   [n, m, x, y]           F32, contiguous rows
-//	ids: [m, x/r, y/s]          I64
+//	ids: [m, x/r, y/s]          I64 or I32
 func (g *Graph) SetRows(a, b, ids *Tensor) *Tensor {
 	need(a.Dim(0) == b.Dim(0) && a.Dim(2) == b.Dim(2) && a.Dim(3) == b.Dim(3) && b.Dim(1) == ids.Dim(0) && b.Dim(2)%ids.Dim(1) == 0 &&
-		b.Dim(3)%ids.Dim(2) == 0 && ids.Dim(3) == 1 && b.Type() == F32 && ids.Type() == I64 && contiguousRows(a) && contiguousRows(b),
+		b.Dim(3)%ids.Dim(2) == 0 && ids.Dim(3) == 1 && b.Type() == F32 && (ids.Type() == I64 || ids.Type() == I32) && contiguousRows(a) && contiguousRows(b),
 		"set_rows", "shapes do not fit", a, b, ids)
 	return g.node(C.ggml_set_rows(g.ctx, a.c(), b.c(), ids.c()))
 }

@@ -20,10 +20,11 @@ import "github.com/inkling-go/inkling/binding"
 // Transformer-XL (Dai et al. 2019, appendix B).
 
 // Attention holds the operands that the three forms share. n_kv counts the
-// cells that are looked at, visible or not.
+// cells that are looked at, visible or not; n_seq sequences attend at once,
+// each over cells of its own (BandWindow takes one).
 type Attention struct {
-	Q, R  *binding.Tensor // [head_dim, n_head, n_q], [d_rel, n_head, n_q]   F32, contiguous
-	K, V  *binding.Tensor // [head_dim, n_kv, n_head_kv]   any cache type; rows contiguous
+	Q, R  *binding.Tensor // [head_dim, n_head, n_q, n_seq], [d_rel, n_head, n_q, n_seq]   F32, contiguous
+	K, V  *binding.Tensor // [head_dim, n_kv, n_head_kv, n_seq]   any cache type; rows contiguous
 	Scale float32         // of q·k; the bias is not scaled
 
 	// Flash takes the fused kernel, which rounds the bias to F16 and, with an
@@ -132,47 +133,43 @@ func skew(g *binding.Graph, projrev, r *binding.Tensor, first, nKV int64) (band 
 
 // BandScatter attends with few queries over a cache whose cell is the position.
 //
-//	projrev: [d_rel, E]              F32, as for BandWindow
-//	near:    [E+n_q-1, 1, n_q]       F32, 0 or -inf, by key column from the first query's distance E-1 on
-//	cells:   [E+n_q-1]               I64, the cell of each of those columns; a column without a key
-//	                                 names a cell that far masks, and near is -inf there
-//	far:     [n_kv, G, n_q', n_head_kv] from FarMask, shared by all layers of one kind; overwritten in the band
-//	res:     [head_dim*n_head, n_q]
+//	projrev: [d_rel, E]                  F32, as for BandWindow
+//	near:    [E+n_q-1, 1, n_q, n_head_kv*n_seq]   F32, 0 or -inf, from NearMask; by key column, from the
+//	                                     distance E-1 of the first query on
+//	cells:   [E+n_q-1, 1, n_head_kv*n_seq]        I64, the cell of each of those columns; a column without
+//	                                     a key names a cell that far masks, and near is -inf there
+//	far:     [n_kv, G*n_q', n_head_kv, n_seq]     from FarMask, shared by all layers of one kind; overwritten in the band
+//	res:     [head_dim*n_head, n_q*n_seq]
 func BandScatter(g *binding.Graph, a *Attention, projrev, near, cells, far *binding.Tensor) *binding.Tensor {
-	nQ, nHeadKV, G := a.Q.Dim(2), a.K.Dim(2), a.groups()
-	E, dRel, nHead := projrev.Dim(1), a.R.Dim(0), a.Q.Dim(1)
+	nQ, hs, G := a.Q.Dim(2), a.K.Dim(2)*a.K.Dim(3), a.groups()
+	E := projrev.Dim(1)
 	P := E + nQ - 1
-
-	r := a.R
-	if nQ > 1 {
-		r = g.Cont(g.Permute(g.Reshape(r, dRel, G, nHeadKV, nQ), 0, 1, 3, 2)) // [d_rel, G, n_q, n_head_kv]
-	}
-	band := g.MulMatF32(projrev, g.Reshape(r, dRel, nHead*nQ))
-	band = g.Reshape(band, E, G, nQ, nHeadKV)
+	r := fold(g, a.R, G) // [d_rel, G*n_q, 1, n_head_kv*n_seq]
+	band := g.MulMatF32(projrev, g.Reshape(r, r.Dim(0), G*nQ*hs))
+	band = g.Reshape(band, E, G, nQ, hs)
 	if nQ > 1 {
 		band = g.Pad(band, nQ-1)
 		// Row (g, i) is moved right by i: the stride of i is one element short.
-		band = g.View(band, [4]int64{P, G, nQ, nHeadKV}, 4*P, 4*(G*P-1), 4*G*nQ*P, 0)
+		band = g.View(band, [4]int64{P, G, nQ, hs}, 4*P, 4*(G*P-1), 4*G*nQ*P, 0)
 	}
 	band = g.Add(band, near)
-	n := far.Dim(0)
-	dst := g.View(far, [4]int64{1, n, G * nQ, nHeadKV}, far.Stride(0), far.Stride(1), far.Stride(3), 0)
-	g.Expand(g.SetRows(dst, g.Reshape(band, 1, P, G*nQ, nHeadKV), cells))
+	dst := g.View(far, [4]int64{1, far.Dim(0), G * nQ, hs}, far.Stride(0), far.Stride(1), far.Stride(2), 0)
+	g.Expand(g.SetRows(dst, g.Reshape(band, 1, P, G*nQ, hs), cells))
 	return attend(g, a, far)
 }
 
 // BandCells attends with few queries over cells in any order.
 //
-//	proj: [d_rel, E+1]       F32, in the order of distances, the last row zero
-//	dist: [n_kv*n_q]         I32, the distance of each cell from each query; E where it is not within 0 to E-1
-//	mask: [n_kv, 1, n_q]     F32, 0 or -inf
-//	res:  [head_dim*n_head, n_q]
+//	proj: [d_rel, E+1]               F32, in the order of distances, the last row zero
+//	dist: [n_kv*n_q*n_seq]           I32, the distance of each cell from each query; E where it is not within 0 to E-1
+//	mask: [n_kv, 1, n_q*n_seq]       F32, 0 or -inf
+//	res:  [head_dim*n_head, n_q*n_seq]
 func BandCells(g *binding.Graph, a *Attention, proj, dist, mask *binding.Tensor) *binding.Tensor {
-	nQ, nKV, nHeadKV, G := a.Q.Dim(2), a.K.Dim(1), a.K.Dim(2), a.groups()
-	rows := g.Reshape(g.GetRows(proj, dist), proj.Dim(0), nKV, nQ)
-	bias := g.Add(g.MulMatF32(rows, a.R), mask) // [n_kv, n_head, n_q]
+	nQ, nHead, nKV, nHeadKV, seqs, G := a.Q.Dim(2), a.Q.Dim(1), a.K.Dim(1), a.K.Dim(2), a.K.Dim(3), a.groups()
+	rows := g.Reshape(g.GetRows(proj, dist), proj.Dim(0), nKV, nQ*seqs)
+	bias := g.Add(g.MulMatF32(rows, g.Reshape(a.R, a.R.Dim(0), nHead, nQ*seqs)), mask) // [n_kv, n_head, n_q*n_seq]
 	if nQ > 1 {
-		bias = g.Permute(g.Reshape(bias, nKV, G, nHeadKV, nQ), 0, 1, 3, 2) // [n_kv, G, n_q, n_head_kv]
+		bias = g.Permute(g.Reshape(bias, nKV*G, nHeadKV, nQ, seqs), 0, 2, 1, 3) // [n_kv*G, n_q, n_head_kv, n_seq]
 		if !a.Flash {
 			bias = g.Cont(bias)
 		}
@@ -180,51 +177,73 @@ func BandCells(g *binding.Graph, a *Attention, proj, dist, mask *binding.Tensor)
 	if a.Flash {
 		bias = g.Cast(bias, binding.F16)
 	}
-	return attend(g, a, g.Reshape(bias, nKV, G, nQ, nHeadKV))
+	return attend(g, a, g.Reshape(bias, nKV, G*nQ, nHeadKV, seqs))
 }
 
 // FarMask prepares the mask of BandScatter: base for every head.
 //
-//	base: [n_kv, 1, n_q']                F32, or F16 for the flash form; 0 or -inf
-//	res:  [n_kv, G, n_q', n_head_kv]
+//	base: [n_kv, 1, n_q', n_seq]          F32, or F16 for the flash form; 0 or -inf
+//	res:  [n_kv, G*n_q', n_head_kv, n_seq]
 //
 // The mask has one cell at least that is -inf for all queries. n_q' may exceed
 // n_q: CUDA's kernel reads whole tiles of mask rows.
 func FarMask(g *binding.Graph, base *binding.Tensor, G, nHeadKV int64) *binding.Tensor {
-	m := g.Repeat(g.Reshape(base, base.Dim(0), 1, base.Dim(2), 1), [4]int64{base.Dim(0), G, base.Dim(2), nHeadKV})
+	n, rows, seqs := base.Dim(0), base.Dim(2), base.Dim(3)
+	m := g.Repeat(base, [4]int64{n, G, rows, seqs})
+	m = g.Repeat(g.Reshape(m, n, G*rows, 1, seqs), [4]int64{n, G * rows, nHeadKV, seqs})
 	g.Expand(m)
 	return m
 }
 
-// attend folds the queries of a group into rows, so that a kv head is read once.
+// NearMask prepares the other mask of BandScatter.
 //
-//	mask: [n_kv, G, n_q', n_head_kv]     F16 for the flash form, else F32
-//	res:  [head_dim*n_head, n_q]
+//	base: [E+n_q-1, n_q, 1, n_seq]   F32, 0 or -inf
+//	res:  [E+n_q-1, 1, n_q, n_head_kv*n_seq]
+func NearMask(g *binding.Graph, base *binding.Tensor, nHeadKV int64) *binding.Tensor {
+	P, nQ, seqs := base.Dim(0), base.Dim(1), base.Dim(3)
+	return g.Reshape(g.Repeat(base, [4]int64{P, nQ, nHeadKV, seqs}), P, 1, nQ, nHeadKV*seqs)
+}
+
+// fold brings the heads of a group and their queries side by side, so that the
+// rows of one kv head are one matrix.
+//
+//	x:   [d, n_head, n_q, n_seq]
+//	res: [d, G*n_q, 1, n_head_kv*n_seq]
+func fold(g *binding.Graph, x *binding.Tensor, G int64) *binding.Tensor {
+	d, nHeadKV, nQ, seqs := x.Dim(0), x.Dim(1)/G, x.Dim(2), x.Dim(3)
+	if nQ > 1 {
+		x = g.Cont(g.Permute(g.Reshape(x, d*G, nHeadKV, nQ, seqs), 0, 2, 1, 3)) // [d*G, n_q, n_head_kv, n_seq]
+	}
+	return g.Reshape(x, d, G*nQ, 1, nHeadKV*seqs)
+}
+
+// attend is the attention of folded queries.
+//
+//	mask: [n_kv, G*n_q', n_head_kv, n_seq]     F16 for the flash form, else F32
+//	res:  [head_dim*n_head, n_q*n_seq]
 func attend(g *binding.Graph, a *Attention, mask *binding.Tensor) *binding.Tensor {
 	dh, nHead, nQ := a.Q.Dim(0), a.Q.Dim(1), a.Q.Dim(2)
-	nKV, nHeadKV, G := a.K.Dim(1), a.K.Dim(2), a.groups()
-	q := a.Q
-	if nQ > 1 {
-		q = g.Cont(g.Permute(g.Reshape(q, dh, G, nHeadKV, nQ), 0, 1, 3, 2)) // [dh, G, n_q, n_head_kv]
+	nKV, nHeadKV, seqs, G := a.K.Dim(1), a.K.Dim(2), a.K.Dim(3), a.groups()
+	hs := nHeadKV * seqs
+	q := fold(g, a.Q, G)
+	heads := func(x *binding.Tensor) *binding.Tensor { // [dh, n_kv, 1, n_head_kv*n_seq]
+		return g.View(x, [4]int64{x.Dim(0), nKV, 1, hs}, x.Stride(1), x.Stride(2), x.Stride(2), 0)
 	}
-	q = g.Reshape(q, dh, G*nQ, 1, nHeadKV)
-	k := g.View(a.K, [4]int64{dh, nKV, 1, nHeadKV}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), 0)
-	mask = g.Reshape(mask, nKV, G*mask.Dim(2), 1, nHeadKV)
+	mask = g.Reshape(mask, nKV, mask.Dim(1), 1, hs)
 
-	var o *binding.Tensor // [dh, G*n_q] for each kv head, in memory order
+	var o *binding.Tensor // [dh, G*n_q] for each kv head of each sequence, in memory order
 	if a.Flash {
-		v := g.View(a.V, [4]int64{dh, nKV, 1, nHeadKV}, a.V.Stride(1), a.V.Stride(2), a.V.Stride(2), 0)
-		o = g.FlashAttnExt(q, k, v, mask, a.Scale)
+		o = g.FlashAttnExt(q, heads(a.K), heads(a.V), mask, a.Scale)
 	} else {
-		v := a.V
+		v := heads(a.V)
 		if v.Type().Quantized() {
 			v = g.Cast(v, binding.F32)
 		}
-		vt := g.Reshape(g.Cont(g.Transpose(v)), nKV, dh, 1, nHeadKV)
-		o = g.MulMatF32(vt, g.SoftMaxExtInplace(g.MulMatF32(k, q), mask, a.Scale))
+		vt := g.Cont(g.Transpose(v)) // [n_kv, dh, 1, n_head_kv*n_seq]
+		o = g.MulMatF32(vt, g.SoftMaxExtInplace(g.MulMatF32(heads(a.K), q), mask, a.Scale))
 	}
 	if nQ > 1 {
-		o = g.Cont(g.Permute(g.Reshape(o, dh, G, nQ, nHeadKV), 0, 1, 3, 2)) // [dh, G, n_head_kv, n_q]
+		o = g.Cont(g.Permute(g.Reshape(o, dh*G, nQ, nHeadKV, seqs), 0, 2, 1, 3)) // [dh*G, n_head_kv, n_q, n_seq]
 	}
-	return g.Reshape(o, dh*nHead, nQ)
+	return g.Reshape(o, dh*nHead, nQ*seqs)
 }

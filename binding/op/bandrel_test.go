@@ -99,9 +99,9 @@ func (d *bandData) reversed() []float32 {
 	return rev
 }
 
-// attention places K and V into cells: cell[j] is where position j lies.
-func (d *bandData) attention(b *bench, kv binding.DType, nKV int, cell func(j int) int, flash bool) *Attention {
-	k, v := make([]float32, nKV*d.dh*d.nHeadKV), make([]float32, nKV*d.dh*d.nHeadKV)
+// cells places K and V: cell(j) is where position j lies, negative if nowhere.
+func (d *bandData) cells(nKV int, cell func(j int) int) (k, v []float32) {
+	k, v = make([]float32, nKV*d.dh*d.nHeadKV), make([]float32, nKV*d.dh*d.nHeadKV)
 	n := d.pos + d.nQ
 	for h := range d.nHeadKV {
 		for j := range n {
@@ -111,15 +111,7 @@ func (d *bandData) attention(b *bench, kv binding.DType, nKV int, cell func(j in
 			}
 		}
 	}
-	dh, hkv := int64(d.dh), int64(d.nHeadKV)
-	return &Attention{
-		Q:     b.input(d.q, dh, int64(d.nHead), int64(d.nQ)),
-		R:     b.input(d.r, int64(d.dRel), int64(d.nHead), int64(d.nQ)),
-		K:     b.persistent(kv, k, dh, int64(nKV), hkv),
-		V:     b.persistent(kv, v, dh, int64(nKV), hkv),
-		Scale: 1 / float32(d.dh),
-		Flash: flash,
-	}
+	return k, v
 }
 
 func maskValue(visible bool) float32 {
@@ -136,7 +128,7 @@ func (d *bandData) buildWindow(b *bench, kv binding.DType, block int64) *binding
 		j0 = d.pos - (d.window - 1) // may be negative: cells without a key
 	}
 	nKV := (d.pos + d.nQ - j0 + 31) / 32 * 32
-	a := d.attention(b, kv, nKV, func(j int) int { return j - j0 }, false)
+	a := joined{d}.attention(b, kv, nKV, func(_ *bandData, j int) int { return j - j0 }, false)
 	a.Block = block
 	mask := make([]float32, nKV*d.nQ)
 	for i := range d.nQ {
@@ -148,68 +140,111 @@ func (d *bandData) buildWindow(b *bench, kv binding.DType, block int64) *binding
 		b.input(mask, int64(nKV), int64(d.nQ)), int64(d.pos-j0))
 }
 
+// joined holds several sequences of one geometry but for their positions.
+type joined []*bandData
+
+func (ds joined) seqs() int64 { return int64(len(ds)) }
+
+// attention joins the operands of all sequences.
+func (ds joined) attention(b *bench, kv binding.DType, nKV int, cell func(d *bandData, j int) int, flash bool) *Attention {
+	var q, r, k, v []float32
+	for _, d := range ds {
+		q, r = append(q, d.q...), append(r, d.r...)
+		kc, vc := d.cells(nKV, func(j int) int { return cell(d, j) })
+		k, v = append(k, kc...), append(v, vc...)
+	}
+	d := ds[0]
+	dh, hkv := int64(d.dh), int64(d.nHeadKV)
+	return &Attention{
+		Q:     b.input(q, dh, int64(d.nHead), int64(d.nQ), ds.seqs()),
+		R:     b.input(r, int64(d.dRel), int64(d.nHead), int64(d.nQ), ds.seqs()),
+		K:     b.persistent(kv, k, dh, int64(nKV), hkv, ds.seqs()),
+		V:     b.persistent(kv, v, dh, int64(nKV), hkv, ds.seqs()),
+		Scale: 1 / float32(d.dh),
+		Flash: flash,
+	}
+}
+
 // buildScatter builds the form for a full cache.
-func (d *bandData) buildScatter(b *bench, kv binding.DType, flash bool) *binding.Tensor {
-	nKV := (d.pos + d.nQ + 1 + 255) / 256 * 256
+func (ds joined) buildScatter(b *bench, kv binding.DType, flash bool) *binding.Tensor {
+	d0 := ds[0]
+	nKV := 0
+	for _, d := range ds {
+		nKV = max(nKV, (d.pos+d.nQ+1+255)/256*256)
+	}
 	spare := nKV - 1
-	a := d.attention(b, kv, nKV, func(j int) int { return j }, flash)
-	P := d.E + d.nQ - 1
-	near, cells := make([]float32, P*d.nQ), make([]int64, P)
-	for c := range P {
-		j := d.pos - d.E + 1 + c
-		cells[c] = int64(j)
-		if j < 0 {
-			cells[c] = int64(spare)
+	a := ds.attention(b, kv, nKV, func(_ *bandData, j int) int { return j }, flash)
+	P := d0.E + d0.nQ - 1
+	rows := d0.nQ
+	if flash {
+		rows = (d0.nQ*d0.nHead + 63) / 64 * 64 // CUDA reads whole tiles of rows
+	}
+	var near, far []float32
+	var cells []int64
+	for _, d := range ds {
+		one := make([]int64, P)
+		for c := range P {
+			if one[c] = int64(d.pos - d.E + 1 + c); one[c] < 0 {
+				one[c] = int64(spare)
+			}
+		}
+		for range d.nHeadKV {
+			cells = append(cells, one...)
 		}
 		for i := range d.nQ {
-			near[i*P+c] = maskValue(j >= 0 && d.visible(i, j))
+			for c := range P {
+				j := d.pos - d.E + 1 + c
+				near = append(near, maskValue(j >= 0 && d.visible(i, j)))
+			}
+		}
+		for i := range rows {
+			for c := range nKV {
+				far = append(far, maskValue(i < d.nQ && d.visible(i, c)))
+			}
 		}
 	}
-	rows := d.nQ
-	if flash {
-		rows = (d.nQ*d.nHead + 63) / 64 * 64 // CUDA reads whole tiles of rows
-	}
-	far := make([]float32, nKV*rows)
-	for i := range rows {
-		for c := range nKV {
-			far[i*nKV+c] = maskValue(i < d.nQ && d.visible(i, c))
-		}
-	}
-	base := b.input(far, int64(nKV), 1, int64(rows))
+	base := b.input(far, int64(nKV), 1, int64(rows), ds.seqs())
 	if flash {
 		base = b.g.Cast(base, binding.F16)
 	}
-	return BandScatter(b.g, a, b.persistent(binding.F32, d.reversed(), int64(d.dRel), int64(d.E)),
-		b.input(near, int64(P), 1, int64(d.nQ)), b.inputI64(cells, int64(P)), FarMask(b.g, base, a.groups(), int64(d.nHeadKV)))
+	hkv := int64(d0.nHeadKV)
+	return BandScatter(b.g, a, b.persistent(binding.F32, d0.reversed(), int64(d0.dRel), int64(d0.E)),
+		NearMask(b.g, b.input(near, int64(P), int64(d0.nQ), 1, ds.seqs()), hkv),
+		b.inputI64(cells, int64(P), 1, hkv*ds.seqs()), FarMask(b.g, base, a.groups(), hkv))
 }
 
 // buildCells builds the form for a ring of R cells; position j lies in cell j mod R.
-func (d *bandData) buildCells(b *bench, kv binding.DType, flash bool) *binding.Tensor {
-	R := (d.window + d.nQ + 31) / 32 * 32
-	n := d.pos + d.nQ
-	a := d.attention(b, kv, R, func(j int) int {
-		if j < n-R {
+func (ds joined) buildCells(b *bench, kv binding.DType, flash bool) *binding.Tensor {
+	d0 := ds[0]
+	R := (d0.window + d0.nQ + 31) / 32 * 32
+	a := ds.attention(b, kv, R, func(d *bandData, j int) int {
+		if j < d.pos+d.nQ-R {
 			return -1 // overwritten
 		}
 		return j % R
 	}, flash)
-	proj := append(append([]float32{}, d.proj...), make([]float32, d.dRel)...)
-	dist, mask := make([]int32, R*d.nQ), make([]float32, R*d.nQ)
-	for i := range d.nQ {
-		for c := range R {
-			j := (n-1)/R*R + c // the last position in cell c
-			if j >= n {
-				j -= R
+	proj := append(append([]float32{}, d0.proj...), make([]float32, d0.dRel)...)
+	var dist []int32
+	var mask []float32
+	for _, d := range ds {
+		n := d.pos + d.nQ
+		for i := range d.nQ {
+			for c := range R {
+				j := (n-1)/R*R + c // the last position in cell c
+				if j >= n {
+					j -= R
+				}
+				dd := d.pos + i - j
+				mask = append(mask, maskValue(j >= 0 && d.visible(i, j)))
+				if j < 0 || dd < 0 || dd >= d.E {
+					dd = d.E
+				}
+				dist = append(dist, int32(dd))
 			}
-			dist[i*R+c] = int32(d.E)
-			if dd := d.pos + i - j; j >= 0 && dd >= 0 && dd < d.E {
-				dist[i*R+c] = int32(dd)
-			}
-			mask[i*R+c] = maskValue(j >= 0 && d.visible(i, j))
 		}
 	}
-	return BandCells(b.g, a, b.persistent(binding.F32, proj, int64(d.dRel), int64(d.E+1)),
-		b.inputI32(dist, int64(R*d.nQ)), b.input(mask, int64(R), 1, int64(d.nQ)))
+	return BandCells(b.g, a, b.persistent(binding.F32, proj, int64(d0.dRel), int64(d0.E+1)),
+		b.inputI32(dist, int64(len(dist))), b.input(mask, int64(R), 1, int64(d0.nQ)*ds.seqs()))
 }
 
 // bandTolerance: F32 throughout is exact but for rounding; F16 rounds the bias
@@ -252,32 +287,55 @@ func TestBandRel(t *testing.T) {
 			for _, flash := range []bool{false, true} {
 				for i, c := range append(append([]bandCase{}, full...), sliding...) {
 					ring := i >= len(full)
-					form := map[string]func(*bandData, *bench) *binding.Tensor{}
+					form := map[string]func(joined, *bench) *binding.Tensor{}
 					if !flash {
-						form["window"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildWindow(b, kv, 0) }
+						form["window"] = func(ds joined, b *bench) *binding.Tensor { return ds[0].buildWindow(b, kv, 0) }
 					}
 					if c.nQ <= 8 && !ring {
-						form["scatter"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildScatter(b, kv, flash) }
+						form["scatter"] = func(ds joined, b *bench) *binding.Tensor { return ds.buildScatter(b, kv, flash) }
 					}
 					if c.nQ <= 8 && ring {
-						form["cells"] = func(d *bandData, b *bench) *binding.Tensor { return d.buildCells(b, kv, flash) }
+						form["cells"] = func(ds joined, b *bench) *binding.Tensor { return ds.buildCells(b, kv, flash) }
 					}
 					for name, build := range form {
-						t.Run(fmt.Sprintf("%s/%s/flash=%v/%s", name, kv, flash, c), func(t *testing.T) {
-							b := newBench(t, be)
-							d := newBandData(b, c)
-							got := b.run(build(d, b))
-							closeTo(t, "attention", got[0], d.ref(true), bandTolerance(kv, flash))
-							// The control: without the bias the result is another one, so the bias was really there.
-							if plain := d.ref(false); farthest(got[0], plain) < 0.05 && d.pos > 0 {
-								t.Errorf("the bias changes nothing: the test shows nothing")
+						for _, seqs := range []int{1, 3} {
+							if seqs > 1 && name == "window" {
+								continue
 							}
-						})
+							t.Run(fmt.Sprintf("%s/%s/flash=%v/%s x%d", name, kv, flash, c, seqs), func(t *testing.T) {
+								testBand(t, be, c, seqs, bandTolerance(kv, flash), build)
+							})
+						}
 					}
 				}
 			}
 		}
 	})
+}
+
+// testBand compares seqs sequences of different lengths, computed at once, each with its own reference.
+func testBand(t *testing.T, be *binding.Backend, c bandCase, seqs int, tolerance float64, build func(joined, *bench) *binding.Tensor) {
+	b := newBench(t, be)
+	var ds joined
+	for s := range seqs {
+		c := c
+		c.pos = c.pos * (seqs - s) / seqs
+		d := newBandData(b, c)
+		if s > 0 {
+			d.proj = ds[0].proj
+		}
+		ds = append(ds, d)
+	}
+	got := b.run(build(ds, b))[0]
+	per := c.nQ * c.nHead * c.dh
+	for s, d := range ds {
+		one := got[s*per : (s+1)*per]
+		closeTo(t, fmt.Sprint("attention of sequence ", s), one, d.ref(true), tolerance)
+		// The control: without the bias the result is another one, so the bias was really there.
+		if d.pos > 0 && farthest(one, d.ref(false)) < 0.05 {
+			t.Errorf("the bias changes nothing: the test shows nothing")
+		}
+	}
 }
 
 func farthest(got []float32, want []float64) float64 {
