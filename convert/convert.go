@@ -192,17 +192,17 @@ func (w *writing) one(ctx context.Context, gw *gguf.Writer, out output) error {
 // tensor converts one tensor. Once weights are found that the run will fail for,
 // the rest is read only to count them.
 func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Tensor, to gguf.Type) error {
-	job, err := newRowJob(t, w.src.Tensors.Bytes(t.From), to, w.pipe.chunkBytes)
+	job, err := newRowJob(t, w.src.Tensors.Bytes, to, w.pipe.chunkBytes)
 	if err != nil {
 		return err
 	}
 	w.progress(out, t, 0)
 	var c counts
-	released := int64(0)
+	pages := releaser{src: w.src, job: job}
 	convert := func(dst io.Writer) error {
 		c, err = w.pipe.run(ctx, dst, job, func(n, rows int64) {
 			w.progress(out, t, n)
-			released = w.release(job, rows, released)
+			pages.upTo(rows)
 		})
 		return err
 	}
@@ -215,38 +215,20 @@ func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Ten
 	case err != nil:
 		return err
 	case c.beyond > 0:
-		return &RangeError{w.src.Dir, t.From.Name, c.beyond, to.String()}
+		return &RangeError{w.src.Dir, c.first, c.beyond, to.String()}
 	case c.nonFinite > 0:
 		if w.bad.Count == 0 {
-			w.bad.First = t.From.Name
+			w.bad.First = c.first
 		}
 		w.bad.Count += c.nonFinite
 		w.bad.Tensors++
 		if to == gguf.Q8_0 && w.o.AllowNaN {
 			return fmt.Errorf("%w, which %v has no place for", &NonFiniteError{
-				w.src.Dir, c.nonFinite, 1, t.From.Name,
+				w.src.Dir, c.nonFinite, 1, c.first,
 			}, to)
 		}
 	}
 	return nil
-}
-
-// releaseBytes is how much of a tensor is read before its pages are given back, so
-// that a large one does not push everything else out of memory.
-const releaseBytes = 64 << 20
-
-// release gives back the pages of a tensor whose rows are written up to the given
-// one. released, the bytes given back before, is updated.
-func (w *writing) release(job *rowJob, rows, released int64) int64 {
-	end := job.tensor.Rows.source(rows) * job.in
-	if rows < job.rows && end-released < releaseBytes {
-		return released
-	}
-	part := job.tensor.From
-	part.Offset += released
-	part.Size = min(end, part.Size) - released
-	w.src.Tensors.Release(part)
-	return end
 }
 
 func (w *writing) progress(out output, t Tensor, n int64) {

@@ -29,31 +29,46 @@ type Spelling struct {
 	Name  string  // in the checkpoint
 	Shape []int64 // there, row-major
 	Rows  RowMap  // rows to take, all if zero
+
+	Transposed bool // see Part
 }
 
-// Find looks up the first of the spellings that the checkpoint has and returns
-// the tensor for the output under the given name and dims (ggml order). The first
-// spelling is the one that is called missing if there is none. Axes of length 1
-// do not matter: they do not move any element.
+// Find looks up a tensor that is made of one of the checkpoint: the one for the
+// output under the given name and dims (ggml order). The spellings are those of
+// [Matcher.Part].
 func (m *Matcher) Find(name string, dims []int64, spellings ...Spelling) Tensor {
-	t := Tensor{Name: name, Dims: dims}
+	return Tensor{Name: name, Dims: dims, Parts: []Part{m.Part(rowsOf(dims), spellings...)}}
+}
+
+// rowsOf returns the number of rows that a tensor's parts have in all.
+func rowsOf(dims []int64) int64 {
+	if len(dims) == 1 {
+		return dims[0]
+	}
+	return product(dims[1:])
+}
+
+// Part looks up the first of the spellings that the checkpoint has and returns it
+// as n rows of an output tensor. The first spelling is the one that is called
+// missing if there is none. Axes of length 1 do not matter: they do not move any
+// element.
+func (m *Matcher) Part(n int64, spellings ...Spelling) Part {
 	for _, s := range spellings {
 		from, ok := m.ckpt.Tensor(s.Name)
 		if !ok {
 			continue
 		}
 		m.used[s.Name] = true
-		t.From, t.Rows = from, s.Rows
 		switch {
 		case !isFloat(from.DType):
 			m.refuse(from)
 		case !slices.Equal(squeeze(from.Shape), squeeze(s.Shape)):
 			m.shapes = addOnce(m.shapes, fmt.Sprintf("%s %v, want %v", s.Name, from.Shape, s.Shape))
 		}
-		return t
+		return Part{N: n, From: from, Rows: s.Rows, Transposed: s.Transposed}
 	}
 	m.missing = addOnce(m.missing, spellings[0].Name)
-	return t
+	return Part{N: n}
 }
 
 // addOnce appends s unless it is the last entry: gate and up rows of one tensor

@@ -75,8 +75,10 @@ func (o OutType) tensorType(t Tensor) gguf.Type {
 	}
 	switch o {
 	case OutAuto:
-		if same, ok := storedAs(t.From.DType); ok {
-			return same
+		if d, ok := t.dtype(); ok {
+			if same, ok := storedAs(d); ok {
+				return same
+			}
 		}
 	case OutF16:
 		return gguf.F16

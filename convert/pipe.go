@@ -55,8 +55,18 @@ func (p *pipe) stop() {
 
 // counts are the weights of a tensor that need attention.
 type counts struct {
-	nonFinite int64 // NaN or infinite in the checkpoint
-	beyond    int64 // finite, and too large for the output type
+	nonFinite int64  // NaN or infinite in the checkpoint
+	beyond    int64  // finite, and too large for the output type
+	first     string // the checkpoint tensor with the first of them
+}
+
+// add counts those of a chunk.
+func (s *counts) add(c *chunk) {
+	s.nonFinite += c.nonFinite
+	s.beyond += c.beyond
+	if s.first == "" && c.nonFinite+c.beyond > 0 {
+		s.first = c.part.From.Name
+	}
 }
 
 // run converts one tensor and writes the result to w. After each write, wrote is
@@ -67,14 +77,16 @@ func (p *pipe) run(ctx context.Context, w io.Writer, j *rowJob, wrote func(bytes
 	inOrder := make(chan *chunk, cap(p.free)) // sends never block, nor do those to p.jobs
 	go func() {
 		defer close(inOrder)
-		for row := int64(0); row < j.rows; row += j.step {
-			select {
-			case <-ctx.Done():
-				return
-			case c := <-p.free:
-				c.job, c.row, c.n = j, row, min(j.step, j.rows-row)
-				inOrder <- c
-				p.jobs <- c
+		for part := range j.parts {
+			for row, end := j.span(part); row < end; row += j.step {
+				select {
+				case <-ctx.Done():
+					return
+				case c := <-p.free:
+					c.job, c.part, c.row, c.n = j, &j.parts[part], row, min(j.step, end-row)
+					inOrder <- c
+					p.jobs <- c
+				}
 			}
 		}
 	}()
@@ -86,15 +98,14 @@ func (p *pipe) run(ctx context.Context, w io.Writer, j *rowJob, wrote func(bytes
 			err = c.err
 		}
 		if err == nil && ctx.Err() == nil {
-			sum.nonFinite += c.nonFinite
-			sum.beyond += c.beyond
+			sum.add(c)
 			_, err = w.Write(c.out)
 			wrote(int64(len(c.out)), c.row+c.n)
 		}
 		if err != nil {
 			cancel()
 		}
-		c.job, c.out = nil, nil
+		c.job, c.part, c.out = nil, nil, nil
 		p.free <- c
 	}
 	if err == nil {

@@ -45,11 +45,33 @@ type KV struct {
 
 // Tensor is a tensor of an output file and the checkpoint rows that it is made of.
 type Tensor struct {
-	Name string
-	Dims []int64 // ggml order, ne0 (the row) first
-	F32  bool    // stays F32 whatever the output type
+	Name  string
+	Dims  []int64 // ggml order, ne0 (the row) first
+	F32   bool    // stays F32 whatever the output type
+	Parts []Part  // one after the other; experts that are tensors of their own make one part each
+}
+
+// Part is a run of rows of an output tensor and where the checkpoint has them. The
+// rows of a vector are its elements.
+type Part struct {
+	N    int64 // rows of the output
 	From safetensors.Tensor
 	Rows RowMap
+
+	// Transposed: the rows of the output are the N columns of the ne0 checkpoint
+	// rows from Rows.First on.
+	Transposed bool
+}
+
+// dtype returns the type of the checkpoint's weights; false if the parts differ.
+func (t Tensor) dtype() (safetensors.DType, bool) {
+	d := t.Parts[0].From.DType
+	for _, p := range t.Parts {
+		if p.From.DType != d {
+			return "", false
+		}
+	}
+	return d, true
 }
 
 // Elems returns the number of elements.
@@ -76,6 +98,9 @@ func Blocked(n int64) (gate, up RowMap) {
 	return RowMap{Slab: 2 * n, Count: n, First: 0, Step: 1},
 		RowMap{Slab: 2 * n, Count: n, First: n, Step: 1}
 }
+
+// Slice returns the map of the n rows from first on.
+func Slice(first, n int64) RowMap { return RowMap{Slab: n, Count: n, First: first, Step: 1} }
 
 // source returns the checkpoint row that output row r is.
 func (m RowMap) source(r int64) int64 {

@@ -12,40 +12,55 @@ import (
 
 // rowJob is the conversion of the rows of one tensor.
 type rowJob struct {
-	tensor Tensor
-	src    []byte    // the checkpoint tensor
-	to     gguf.Type // of the output
-	same   bool      // the output has the layout of the checkpoint: rows are copied
-	ne0    int64     // elements of a row
-	rows   int64     // of the output
-	in     int64     // bytes of a checkpoint row
-	out    int64     // bytes of an output row
-	step   int64     // rows of a chunk
+	parts []jobPart
+	to    gguf.Type // of the output
+	ne0   int64     // elements of a row
+	rows  int64     // of the output
+	out   int64     // bytes of an output row
+	step  int64     // rows of a chunk
 }
 
-// newRowJob prepares the conversion of t to a type. Each buffer of a chunk will
-// hold about chunkBytes, and at least one row.
-func newRowJob(t Tensor, src []byte, to gguf.Type, chunkBytes int64) (*rowJob, error) {
-	j := &rowJob{tensor: t, src: src, to: to, ne0: t.Dims[0], rows: product(t.Dims[1:])}
-	stored, plain := storedAs(t.From.DType)
-	j.same = plain && stored == to
-	j.in = j.ne0 * int64(t.From.DType.Bits()) / 8
+// newRowJob prepares the conversion of t to a type. data returns the bytes of a
+// checkpoint tensor. Each buffer of a chunk will hold about chunkBytes, and at
+// least one row.
+func newRowJob(t Tensor, data func(safetensors.Tensor) []byte, to gguf.Type, chunkBytes int64) (*rowJob, error) {
+	j := &rowJob{to: to, ne0: t.Dims[0], rows: product(t.Dims[1:])}
+	if len(t.Dims) == 1 && to == gguf.F32 {
+		j.ne0, j.rows = 1, t.Dims[0] // so that elements can be picked
+	}
 	var err error
 	if j.out, err = to.RowBytes(j.ne0); err != nil {
 		return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
 	}
-	// The last row of the output is the last that is read, or the one before it.
-	if end := (t.Rows.source(j.rows-1) + 1) * j.in; end > int64(len(src)) {
-		return nil, fmt.Errorf("tensor %s: %d bytes of %s, want %d", t.Name, len(src), t.From.Name, end)
+	widest, rows := max(j.out, 4*j.ne0), int64(0)
+	for _, p := range t.Parts {
+		jp, err := newJobPart(p, data(p.From), j)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
+		jp.row = rows
+		rows += jp.N
+		widest = max(widest, jp.in)
+		j.parts = append(j.parts, jp)
 	}
-	j.step = max(1, chunkBytes/max(j.in, j.out, 4*j.ne0))
+	if rows != j.rows {
+		return nil, fmt.Errorf("tensor %s: parts of %d rows in all, want %d", t.Name, rows, j.rows)
+	}
+	j.step = max(1, chunkBytes/widest)
 	return j, nil
+}
+
+// span returns the rows of the output that a part has: [first, end).
+func (j *rowJob) span(part int) (first, end int64) {
+	p := &j.parts[part]
+	return p.row, p.row + p.N
 }
 
 // chunk is a range of rows on its way through a worker. Its buffers are reused.
 type chunk struct {
 	job      *rowJob
-	row, n   int64 // rows [row, row+n) of the output
+	part     *jobPart
+	row, n   int64 // rows [row, row+n) of the output, all of the part
 	done     chan struct{}
 	raw, buf []byte
 	f32      []float32
@@ -61,8 +76,8 @@ func (c *chunk) convert() {
 	j := c.job
 	src := c.rows()
 	c.beyond, c.err = 0, nil
-	c.nonFinite = countNonFinite(j.tensor.From.DType, src)
-	if j.same {
+	c.nonFinite = countNonFinite(c.part.From.DType, src)
+	if c.part.same {
 		c.out = src
 		return
 	}
@@ -70,7 +85,7 @@ func (c *chunk) convert() {
 	c.f32 = slices.Grow(c.f32[:0], n)[:n]
 	c.buf = slices.Grow(c.buf[:0], int(c.n*j.out))[:c.n*j.out]
 	c.out = c.buf
-	if c.err = widen(c.f32, j.tensor.From.DType, src); c.err != nil {
+	if c.err = widen(c.f32, c.part.From.DType, src); c.err != nil {
 		return
 	}
 	if j.to == gguf.Q8_0 {
@@ -95,21 +110,6 @@ func (c *chunk) encodeQ8() {
 		c.err = nil
 	}
 	clear(c.out)
-}
-
-// rows returns the checkpoint rows of the chunk: a view where they are in one
-// piece, otherwise gathered.
-func (c *chunk) rows() []byte {
-	j := c.job
-	if j.tensor.Rows == (RowMap{}) {
-		return j.src[c.row*j.in : (c.row+c.n)*j.in]
-	}
-	c.raw = slices.Grow(c.raw[:0], int(c.n*j.in))[:c.n*j.in]
-	for i := range c.n {
-		r := j.tensor.Rows.source(c.row+i) * j.in
-		copy(c.raw[i*j.in:(i+1)*j.in], j.src[r:r+j.in])
-	}
-	return c.raw
 }
 
 // widen converts checkpoint weights to float32. F64 is rounded.

@@ -84,10 +84,15 @@ func TestCountNonFinite(t *testing.T) {
 	}
 }
 
+// bytesOf gives every checkpoint tensor the same bytes.
+func bytesOf(data []byte) func(safetensors.Tensor) []byte {
+	return func(safetensors.Tensor) []byte { return data }
+}
+
 // encode converts a tensor whose rows are in data, in chunks of one row.
 func encode(t *testing.T, tensor Tensor, data []byte, to gguf.Type) ([]byte, counts) {
 	t.Helper()
-	job, err := newRowJob(tensor, data, to, 1)
+	job, err := newRowJob(tensor, bytesOf(data), to, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +146,7 @@ func TestEncode(t *testing.T) {
 		{"nan to q8_0", "F32", f32(nan, 1), gguf.Q8_0, nil, counts{nonFinite: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			x := Tensor{Name: "x", Dims: []int64{32}, From: safetensors.Tensor{Name: "x", DType: tc.from, Shape: []int64{32}}}
+			x := Tensor{Name: "x", Dims: []int64{32, 1}, Parts: []Part{{N: 1, From: safetensors.Tensor{DType: tc.from}}}}
 			got, c := encode(t, x, tc.data, tc.to)
 			if tc.want != nil && !bytes.Equal(got, tc.want) {
 				t.Errorf("%x\nwant %x", got, tc.want)
@@ -165,8 +170,8 @@ func TestPipeOrder(t *testing.T) {
 	}
 	gate, _ := Interleaved(half)
 	x := Tensor{
-		Name: "x", Dims: []int64{ne0, half, slabs}, Rows: gate,
-		From: safetensors.Tensor{DType: safetensors.F32},
+		Name: "x", Dims: []int64{ne0, half, slabs},
+		Parts: []Part{{N: half * slabs, From: safetensors.Tensor{DType: safetensors.F32}, Rows: gate}},
 	}
 	for _, to := range []gguf.Type{gguf.F32, gguf.BF16} { // copied and converted
 		for _, size := range []int64{1, 25, 100, 1 << 20} {
@@ -175,7 +180,7 @@ func TestPipeOrder(t *testing.T) {
 					p := newPipe(workers)
 					defer p.stop()
 					for range 2 { // the second time with used buffers
-						job, err := newRowJob(x, data, to, size)
+						job, err := newRowJob(x, bytesOf(data), to, size)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -218,8 +223,8 @@ func (f *failAfter) Write(p []byte) (int, error) {
 
 // TestPipeStops ends conversions in the middle; the pipe works on afterwards.
 func TestPipeStops(t *testing.T) {
-	x := Tensor{Name: "x", Dims: []int64{1, 1000}, From: safetensors.Tensor{DType: safetensors.F32}}
-	job, err := newRowJob(x, make([]byte, 4000), gguf.F16, 1)
+	x := Tensor{Name: "x", Dims: []int64{1, 1000}, Parts: []Part{{N: 1000, From: safetensors.Tensor{DType: safetensors.F32}}}}
+	job, err := newRowJob(x, bytesOf(make([]byte, 4000)), gguf.F16, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,17 +253,19 @@ func TestNewRowJobRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		dims []int64
+		n    int64
 		rows RowMap
 		to   gguf.Type
 		size int
 	}{
-		{"short", []int64{4, 4}, RowMap{}, gguf.F32, 63},
-		{"short for the map", []int64{4, 4}, gate, gguf.F32, 64},
-		{"not whole blocks", []int64{4, 4}, RowMap{}, gguf.Q8_0, 64},
+		{"short", []int64{4, 4}, 4, RowMap{}, gguf.F32, 63},
+		{"short for the map", []int64{4, 4}, 4, gate, gguf.F32, 64},
+		{"not whole blocks", []int64{4, 4}, 4, RowMap{}, gguf.Q8_0, 64},
+		{"too few rows", []int64{4, 4}, 3, RowMap{}, gguf.F32, 64},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			x := Tensor{Name: "x", Dims: tc.dims, Rows: tc.rows, From: safetensors.Tensor{DType: safetensors.F32}}
-			if _, err := newRowJob(x, make([]byte, tc.size), tc.to, 1); err == nil {
+			x := Tensor{Name: "x", Dims: tc.dims, Parts: []Part{{N: tc.n, From: safetensors.Tensor{DType: safetensors.F32}, Rows: tc.rows}}}
+			if _, err := newRowJob(x, bytesOf(make([]byte, tc.size)), tc.to, 1); err == nil {
 				t.Error("no error")
 			}
 		})
