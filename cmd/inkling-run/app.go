@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/inkling-go/inkling/binding"
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+	return &cli.App{
+		Name:      "inkling-run",
+		Usage:     "run Inkling models",
+		UsageText: "inkling-run COMMAND [arguments and options, in any order]",
+		Description: "inkling-run COMMAND --help lists the options of a command.\n\n" +
+			"Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.\n" +
+			"An error is one line on standard error.",
+		HideHelpCommand: true,
+		HideVersion:     true, // the package's own flag would take -v
+		Reader:          stdin,
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
+		Commands:        []*cli.Command{runCommand(), showCommand()},
+		// A comma in the name of a picture is no separator.
+		DisableSliceFlagSeparator: true,
+		OnUsageError:              onUsageError,
+		ExitErrHandler:            func(*cli.Context, error) {}, // run does it
+		Action: func(c *cli.Context) error {
+			switch {
+			case c.Bool("version"):
+				fmt.Fprintln(c.App.Writer, versionLine())
+				return nil
+			case c.NArg() > 0:
+				return usagef("unknown command %q, want run or show", c.Args().First())
+			}
+			return usagef("no command; inkling-run --help lists them")
+		},
+	}
+}
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+
+// version is set by -ldflags "-X main.version=...", and else taken from the
+// build: the module's version, which names the commit.
+var version string
+
+func versionLine() string {
+	v := version
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+	}
+	if v == "" {
+		v = "(devel)"
+	}
+	return fmt.Sprintf("inkling-run %s, %s, ggml from %s", v, runtime.Version(), binding.Source())
+}
+
+// isTerminal reports whether a stream of the program is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

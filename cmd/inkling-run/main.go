@@ -1,0 +1,56 @@
+// Command inkling-run runs models: it answers prompts about text and pictures,
+// holds a chat, and shows what is in a GGUF file.
+//
+// Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	_ "github.com/inkling-go/inkling/convert/inkling"
+	_ "github.com/inkling-go/inkling/models/inkling"
+)
+
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings as arguments; it returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	app := newApp(stdin, stdout, stderr)
+	err := app.RunContext(ctx, interspersed(args, app.Commands))
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "inkling-run: %s\n", oneLine(err.Error()))
+	var usage *usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	}
+	return exitError
+}
+
+// oneLine joins the lines of a message: several errors that happened together
+// are one each.
+func oneLine(msg string) string {
+	return strings.Join(strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/inkling-go/inkling/internal/chat"
+)
+
+// ANSI sequences for text that is not the answer.
+const (
+	dimOn  = "\x1b[2m"
+	dimOff = "\x1b[0m"
+)
+
+// dim writes a line, dim on a terminal.
+func dim(w io.Writer, line string) {
+	if isTerminal(w) {
+		line = dimOn + line + dimOff
+	}
+	fmt.Fprintln(w, line)
+}
+
+// printer writes an answer as it comes. Reasoning stands between two marks, as
+// Ollama has them, and is dim on a terminal.
+type printer struct {
+	w            io.Writer
+	terminal     bool
+	hideThinking bool
+
+	thinking bool // the closing mark is owed
+	midLine  bool // the last line has no end yet
+}
+
+func newPrinter(w io.Writer, hideThinking bool) *printer {
+	return &printer{w: w, terminal: isTerminal(w), hideThinking: hideThinking}
+}
+
+// delta writes a piece of the answer.
+func (p *printer) delta(d chat.Delta) error {
+	if d.Kind == chat.ReasoningDelta {
+		if p.hideThinking {
+			return nil
+		}
+		return p.reasoning(d.Text)
+	}
+	if err := p.endThinking(); err != nil {
+		return err
+	}
+	if d.Kind == chat.ToolCallDelta {
+		line, err := callLine(d.Call)
+		if err != nil {
+			return err
+		}
+		if err := p.endLine(); err != nil {
+			return err
+		}
+		return p.text(line)
+	}
+	return p.text(d.Text)
+}
+
+func (p *printer) reasoning(text string) error {
+	if !p.thinking {
+		if err := p.endLine(); err != nil {
+			return err
+		}
+		p.thinking = true
+		if err := p.style(dimOn); err != nil {
+			return err
+		}
+		if err := p.text("Thinking...\n"); err != nil {
+			return err
+		}
+	}
+	return p.text(text)
+}
+
+func (p *printer) endThinking() error {
+	if !p.thinking {
+		return nil
+	}
+	p.thinking = false
+	if err := p.endLine(); err != nil {
+		return err
+	}
+	if err := p.text("...done thinking."); err != nil {
+		return err
+	}
+	if err := p.style(dimOff); err != nil {
+		return err
+	}
+	return p.text("\n\n")
+}
+
+// end completes the last line.
+func (p *printer) end() error {
+	if err := p.endThinking(); err != nil {
+		return err
+	}
+	return p.endLine()
+}
+
+func (p *printer) endLine() error {
+	if !p.midLine {
+		return nil
+	}
+	return p.text("\n")
+}
+
+// text writes text of the model. A terminal does not get control characters:
+// they could move its cursor and worse.
+func (p *printer) text(s string) error {
+	if p.terminal {
+		s = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	if s == "" {
+		return nil
+	}
+	p.midLine = !strings.HasSuffix(s, "\n")
+	_, err := io.WriteString(p.w, s)
+	return err
+}
+
+func (p *printer) style(sequence string) error {
+	if !p.terminal {
+		return nil
+	}
+	_, err := io.WriteString(p.w, sequence)
+	return err
+}
+
+// callLine is a tool call as a line of JSON.
+func callLine(call *chat.ToolCall) (string, error) {
+	var b bytes.Buffer
+	err := encodeJSON(&b, struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}{call.Name, call.Arguments})
+	return b.String(), err
+}
+
+// encodeJSON writes a value as one line that keeps <, > and & readable.
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

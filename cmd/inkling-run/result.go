@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/engine"
+)
+
+// result is what --json prints. Names and shapes are those of OpenAI's chat
+// completions and, for timings, of llama.cpp's server.
+type result struct {
+	Text           string     `json:"text"`
+	Reasoning      string     `json:"reasoning"`
+	ToolCalls      []toolCall `json:"tool_calls"`
+	TokenIDs       []int32    `json:"token_ids"` // generated, the one that ended the turn included
+	PromptTokenIDs []int32    `json:"prompt_token_ids"`
+	FinishReason   string     `json:"finish_reason"`
+	Usage          usage      `json:"usage"`
+	Timings        timings    `json:"timings"`
+	Seed           uint64     `json:"seed"`
+}
+
+type toolCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"` // "function"
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, in a string as OpenAI has it
+}
+
+type usage struct {
+	PromptTokens     int           `json:"prompt_tokens"`
+	CompletionTokens int           `json:"completion_tokens"`
+	TotalTokens      int           `json:"total_tokens"`
+	PromptDetails    promptDetails `json:"prompt_tokens_details"`
+}
+
+type promptDetails struct {
+	CachedTokens int `json:"cached_tokens"`
+}
+
+// timings has milliseconds and tokens per second. Prompt tokens that were
+// cached count in neither.
+type timings struct {
+	LoadMS             float64 `json:"load_ms"`
+	PromptMS           float64 `json:"prompt_ms"`
+	PromptPerSecond    float64 `json:"prompt_per_second"`
+	PredictedMS        float64 `json:"predicted_ms"`
+	PredictedPerSecond float64 `json:"predicted_per_second"`
+
+	prompt, cached, predicted int // tokens
+}
+
+func newResult(res *engine.Result, s *session) result {
+	r := result{
+		Text: res.Text, Reasoning: res.Reasoning, ToolCalls: toolCalls(res.ToolCalls),
+		TokenIDs: res.IDs, PromptTokenIDs: res.PromptIDs,
+		FinishReason: res.FinishReason,
+		Usage: usage{
+			PromptTokens: len(res.PromptIDs), CompletionTokens: len(res.IDs), TotalTokens: len(res.PromptIDs) + len(res.IDs),
+			PromptDetails: promptDetails{res.Cached},
+		},
+		Timings: timingsOf(res, s.load),
+		Seed:    s.settings.Seed,
+	}
+	if s.showSpecial {
+		r.Text, r.Reasoning = s.eng.Spell(res.IDs), ""
+	}
+	return r
+}
+
+func toolCalls(calls []chat.ToolCall) []toolCall {
+	out := make([]toolCall, 0, len(calls)) // [] and not null without any
+	for _, c := range calls {
+		out = append(out, toolCall{c.ID, "function", function{c.Name, string(c.Arguments)}})
+	}
+	return out
+}
+
+func timingsOf(res *engine.Result, load time.Duration) timings {
+	t := timings{prompt: len(res.PromptIDs), cached: res.Cached, predicted: len(res.IDs)}
+	t.LoadMS = milliseconds(load)
+	t.PromptMS, t.PromptPerSecond = milliseconds(res.PromptTime), perSecond(t.prompt-t.cached, res.PromptTime)
+	t.PredictedMS, t.PredictedPerSecond = milliseconds(res.GenerateTime), perSecond(t.predicted, res.GenerateTime)
+	return t
+}
+
+// milliseconds keeps microseconds.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func perSecond(n int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// String is the line of speeds for people.
+func (t timings) String() string {
+	cached := ""
+	if t.cached > 0 {
+		cached = fmt.Sprintf(" and %d cached", t.cached)
+	}
+	return fmt.Sprintf("prompt: %d tokens, %.1f tok/s%s; answer: %d tokens, %.1f tok/s; load: %.0f ms",
+		t.prompt-t.cached, t.PromptPerSecond, cached, t.predicted, t.PredictedPerSecond, t.LoadMS)
+}
+
+func printResult(w io.Writer, r result) error { return encodeJSON(w, r) }

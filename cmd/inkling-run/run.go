@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+)
+
+const runDescription = `MODEL is a GGUF file, or the folder of a checkpoint, which is converted into
+the user's cache folder first and found there the next time. The projector for
+pictures (mmproj*.gguf) beside the model is found by itself.
+
+The prompt is what comes by standard input, if that is a pipe or a file, and
+then the arguments. Without one, on a terminal, a chat begins: /? lists its
+commands, ctrl-C stops an answer, ctrl-D leaves.
+
+The answer goes to standard output as it comes, after what the model thought,
+which stands between lines "Thinking..." and "...done thinking.". A tool call is
+a line of JSON. Speeds go to standard error, if that is a terminal or with -v.
+
+With --json there is one object on standard output and nothing else: text,
+reasoning, tool_calls, token_ids, prompt_token_ids, finish_reason (stop, length,
+tool_calls), usage, timings, seed.
+
+Settings of sampling that are not given are those that the model's file
+recommends.
+
+Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.`
+
+// runCommand answers a prompt, or chats.
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:            "run",
+		Usage:           "answer a prompt about text and pictures, or chat",
+		UsageText:       "inkling-run run MODEL [PROMPT...] [options]",
+		Description:     runDescription,
+		HideHelpCommand: true,
+		Flags:           runFlags(),
+		OnUsageError:    onUsageError,
+		Action: func(c *cli.Context) error {
+			o, err := runOptionsFrom(c)
+			if err != nil {
+				return err
+			}
+			if o.chat {
+				return runChat(c.Context, o)
+			}
+			return abandonable(c.Context, func(ctx context.Context) error { return runOnce(ctx, o) })
+		},
+	}
+}
+
+// runOnce answers one prompt.
+func runOnce(ctx context.Context, o *runOptions) error {
+	if err := o.readInput(); err != nil {
+		return err
+	}
+	s, err := openSession(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	res, err := s.answer(ctx, o.request.Conversation)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printResult(o.stdout, newResult(res, s))
+	}
+	return nil
+}
+
+// runChat loads the model and talks until the user leaves.
+func runChat(ctx context.Context, o *runOptions) error {
+	var s *session
+	err := abandonable(ctx, func(ctx context.Context) (err error) {
+		s, err = openSession(ctx, o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return newChat(s).loop(ctx)
+}

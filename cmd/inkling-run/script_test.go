@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/inkling-go/inkling/internal/gguf"
+)
+
+// TestScripts runs testdata/script. The scripts find the checkpoints for tests in
+// $TESTDATA and the converted ones in $MODELS, and have commands of their own:
+//
+//	fails N CMD ARGS...   run a command that must end with this exit status and one line on standard error
+//	cut FILE N            take N bytes off the end
+//	gguf FILE ARCH        make a file of this architecture, without tensors
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TESTDATA", root)
+			env.Setenv("MODELS", models)
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"fails": fails, "cut": cut, "gguf": makeGGUF,
+		},
+	})
+}
+
+func fails(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("error %v, want exit status %d", err, want)
+	}
+	if got := exit.ExitCode(); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+	var lines []string
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		// Plain go test builds without SIMD.
+		if !strings.HasPrefix(line, "warning: built without ") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "inkling-run: ") || !strings.HasSuffix(lines[0], "\n") {
+		ts.Fatalf("standard error is not one line of the program's: %q", lines)
+	}
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("standard output of a failure: %q", out)
+	}
+}
+
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(len(ts.ReadFile(args[0]))-n)))
+}
+
+func makeGGUF(ts *testscript.TestScript, _ bool, args []string) {
+	w, err := gguf.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(w.Set("general.architecture", args[1]))
+	ts.Check(w.Commit())
+}

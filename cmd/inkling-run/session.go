@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/token"
+)
+
+// session is a loaded model with the options that it is asked by.
+type session struct {
+	*runOptions
+	eng      *engine.Engine
+	settings engine.Sampling
+	load     time.Duration // that loading took, without a conversion
+}
+
+// openSession loads the model, after converting it if it is a checkpoint.
+func openSession(ctx context.Context, o *runOptions) (*session, error) {
+	opt, err := o.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	eng, err := engine.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	if w := binding.Warning(); w != "" {
+		fmt.Fprintf(o.stderr, "warning: %s\n", w)
+	}
+	return &session{o, eng, o.sampling(eng.Defaults()), time.Since(start)}, nil
+}
+
+func (s *session) close() { s.eng.Close() }
+
+// files says what to load. That media need a projector is said here, before
+// anything is.
+func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
+	opt := o.engine
+	opt.Model = o.model
+	st, err := os.Stat(o.model)
+	if err != nil {
+		return opt, err
+	}
+	if st.IsDir() {
+		if opt.Model, err = convertCached(ctx, o.model, o.stderr); err != nil {
+			return opt, err
+		}
+	}
+	p, ok := o.media()
+	if !ok {
+		return opt, nil
+	}
+	none := opt.MMProj == "off"
+	if opt.MMProj == "" {
+		found, err := engine.FindProjector(opt.Model)
+		none = found == "" && err == nil // which of several it is, the engine asks
+	}
+	if none {
+		return opt, fmt.Errorf("%s: %s has no projector (mmproj file): --mmproj names one", describe(p), opt.Model)
+	}
+	return opt, nil
+}
+
+// answer generates one turn and prints it as it comes. With an error comes what
+// there is of the answer, nil if it did not begin.
+func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.Result, error) {
+	r := s.request
+	r.Conversation = conv
+	r.Sampling = s.settings
+	p := newPrinter(s.stdout, s.hideThinking)
+	var special token.Detokenizer
+	switch {
+	case s.json:
+	case s.showSpecial:
+		r.OnToken = func(id int32, _ []byte) error {
+			piece, _ := s.eng.Vocab().Token(id)
+			return p.text(special.Push(piece))
+		}
+	default:
+		r.OnDelta = p.delta
+	}
+	res, err := s.eng.Generate(ctx, &r)
+	if err := errors.Join(p.text(special.Flush()), p.end()); err != nil {
+		return res, err
+	}
+	if err != nil {
+		return res, err
+	}
+	s.notes(res)
+	return res, nil
+}
+
+// notes says on standard error what the answer itself does not.
+func (s *session) notes(res *engine.Result) {
+	for _, w := range res.Warnings {
+		fmt.Fprintf(s.stderr, "warning: %s\n", oneLine(w))
+	}
+	if res.FinishReason == engine.FinishLength && (s.request.MaxTokens == 0 || len(res.IDs) < s.request.MaxTokens) {
+		fmt.Fprintf(s.stderr, "note: the answer stops because the context of %d tokens is full (--ctx-size)\n", s.eng.Context())
+	}
+	if s.verbose || isTerminal(s.stderr) && !s.json {
+		dim(s.stderr, timingsOf(res, s.load).String())
+	}
+}
