@@ -2,6 +2,7 @@ package token
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,6 +26,14 @@ const (
 		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 
+	// patternKimi is the pattern of Kimi's vocabularies: o200k's, with Han characters in pieces of their own. && is
+	// set intersection, see translateSets.
+	// Source: moonshotai/Kimi-K2-Instruct, tokenization_kimi.py, pat_str.
+	patternKimi = `[\p{Han}]+` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
 	// patternGPT2 is what a ByteLevel pre-tokenizer with use_regex applies by itself.
 	// Source: openai/gpt-2, src/encoder.py.
 	patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
@@ -35,6 +44,7 @@ var prePatterns = []struct{ name, pattern string }{
 	{"inkling", patternO200k},
 	{"gpt-4o", patternO200k},
 	{"o200k", patternO200k},
+	{"kimi-k2", patternKimi},
 	{"gpt-2", patternGPT2},
 }
 
@@ -60,8 +70,9 @@ func newSplitter(patterns []string) (*splitter, error) {
 		if len(p) > maxPatternBytes {
 			return nil, fmt.Errorf("of %d bytes, limit %d", len(p), maxPatternBytes)
 		}
-		if strings.Contains(p, "&&") {
-			return nil, fmt.Errorf("set intersection in pattern %q", p)
+		p, err := translateSets(p)
+		if err != nil {
+			return nil, err
 		}
 		re, err := regexp2.Compile(p)
 		if err != nil {
@@ -71,6 +82,19 @@ func newSplitter(patterns []string) (*splitter, error) {
 		s.res = append(s.res, re)
 	}
 	return s, nil
+}
+
+// intersection matches the end of a set that is intersected with the complement of another: &&[^…]].
+var intersection = regexp.MustCompile(`&&\[\^((?:[^\[\]\\]|\\.)+)\]\]`)
+
+// translateSets rewrites sets with intersection, which regexp2 does not have, as the subtraction that it has:
+// [A&&[^B]] becomes [A-[B]]. Any other intersection is an error.
+func translateSets(pattern string) (string, error) {
+	translated := intersection.ReplaceAllString(pattern, "-[$1]]")
+	if strings.Contains(translated, "&&") {
+		return "", fmt.Errorf("set intersection in pattern %q", pattern)
+	}
+	return translated, nil
 }
 
 // split calls yield with each piece of text in order; the pieces joined are text. Text between matches is a
