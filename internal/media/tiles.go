@@ -53,9 +53,9 @@ func (c TileConfig) RescaledSize(w, h int) (int, int) {
 }
 
 // TileCount is the grid for a w x h picture: rows*cols tiles, one soft token
-// each. There is always one column more than whole tiles fit into the width,
-// also if the width is a multiple of the patch: the reference does so, and the
-// checkpoints have seen nothing else.
+// each. cfg.Patch must be at least 1. There is always one column more than whole
+// tiles fit into the width, also if the width is a multiple of the patch: the
+// reference does so, and the checkpoints have seen nothing else.
 func TileCount(w, h int, cfg TileConfig) (rows, cols int) {
 	w, h = cfg.RescaledSize(w, h)
 	return (h + cfg.Patch - 1) / cfg.Patch, w/cfg.Patch + 1
