@@ -1,0 +1,71 @@
+package op
+
+import "github.com/inkling-go/inkling/binding"
+
+// LatentAttention is multi-head latent attention in its absorbed form: all
+// heads attend to the same cached rows, whose first n_latent elements are
+// keys and values at once and whose rest is the rotated part of the key. The
+// queries have been taken into the latent space before, and the result is taken
+// out of it afterwards.
+//
+// Source: DeepSeek-V2, section 2.1 and appendix C (DeepseekV3Attention of
+// transformers 5.17 computes the expanded form).
+type LatentAttention struct {
+	Q      *binding.Tensor // [n_latent+n_rope, n_q, n_head]   F32, contiguous
+	Cells  *binding.Tensor // [n_latent+n_rope, n_kv]          any cache type; contiguous rows
+	Latent int64           // n_latent
+	Scale  float32
+
+	// Flash takes the fused kernel, which with an F16 cache on the CPU adds up
+	// values in F16. Without it scores are F32 in memory.
+	Flash bool
+
+	// Block is the number of queries that get one score matrix; 0 takes as many
+	// as keep it below maxScores.
+	Block int64
+}
+
+// Build records the attention.
+//
+//	mask: [n_kv, n_q']                F16 in the flash form, else F32: 0 or -inf; n_q' >= n_q
+//	res:  [n_latent, n_q, n_head]     contiguous
+func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding.Tensor {
+	nQ, nHead, nKV := a.Q.Dim(1), a.Q.Dim(2), a.Cells.Dim(1)
+	k := a.Cells
+	v := g.View(k, [4]int64{a.Latent, nKV, 1, 1}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
+	if a.Flash {
+		o := g.FlashAttnExt(a.Q, k, v, mask, a.Scale) // [n_latent, n_head, n_q]
+		if nQ == 1 {
+			return g.Reshape(o, a.Latent, 1, nHead)
+		}
+		return g.Cont(g.Permute(o, 0, 2, 1, 3))
+	}
+	if v.Type().Quantized() {
+		v = g.Cast(v, binding.F32)
+	}
+	vt := g.Cont(g.Transpose(v)) // [n_kv, n_latent]
+
+	block := a.Block
+	if block == 0 {
+		block = windowBlock(nQ, nKV, nHead)
+	}
+	var out *binding.Tensor
+	for i := int64(0); i < nQ; i += block {
+		n := min(block, nQ-i)
+		q, m := a.Q, mask
+		if n < nQ {
+			q, m = g.Cont(g.Rows(q, i, n)), g.Rows(m, i, n)
+		}
+		// Heads are rows: the cells are read once for all of them.
+		s := g.MulMatF32(k, g.Reshape(q, q.Dim(0), n*nHead))
+		s = g.SoftMaxExtInplace(g.Reshape(s, nKV, n, nHead), m, a.Scale)
+		o := g.MulMatF32(vt, g.Reshape(s, nKV, n*nHead))
+		o = g.Reshape(o, a.Latent, n, nHead)
+		if out == nil {
+			out = o
+		} else {
+			out = g.Concat(out, o, 1)
+		}
+	}
+	return out
+}

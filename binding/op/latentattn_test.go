@@ -1,0 +1,93 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+)
+
+// refLatent attends in float64 with q [head][query][latent+rope] over cells
+// [key][latent+rope]; query i sees the first seen+i keys.
+func refLatent(q, cells []float32, latent, width, nQ, nHead, seen int, scale float64) []float64 {
+	var out []float64
+	for h := range nHead {
+		for i := range nQ {
+			row := q[(h*nQ+i)*width:][:width]
+			p, sum := make([]float64, seen+i), 0.0
+			for j := range p {
+				dot := 0.0
+				for d, v := range row {
+					dot += float64(v) * float64(cells[j*width+d])
+				}
+				p[j] = math.Exp(dot * scale)
+				sum += p[j]
+			}
+			for d := range latent {
+				o := 0.0
+				for j := range p {
+					o += p[j] / sum * float64(cells[j*width+d])
+				}
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+func TestLatentAttention(t *testing.T) {
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		for _, c := range []struct {
+			latent, rope, nHead, nQ, nKV, seen int
+			block                              int64
+			flash                              bool
+			kv                                 binding.DType
+			tol                                float64
+		}{
+			{64, 16, 4, 1, 32, 20, 0, false, binding.F32, 2e-6},
+			{64, 16, 4, 7, 32, 20, 0, false, binding.F32, 2e-6},
+			{64, 16, 4, 21, 64, 1, 0, false, binding.F32, 2e-6},
+			{64, 16, 4, 21, 64, 1, 8, false, binding.F32, 2e-6}, // in blocks, the last one shorter
+			{512, 64, 8, 5, 256, 200, 0, false, binding.F32, 2e-6},
+			{512, 64, 8, 5, 256, 200, 2, false, binding.F16, 1e-3},
+			{512, 64, 8, 1, 256, 200, 0, true, binding.F16, 2e-3},
+			{512, 64, 8, 5, 256, 200, 0, true, binding.F16, 2e-3},
+			{64, 16, 4, 3, 32, 20, 0, true, binding.F32, 1e-5},
+		} {
+			t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+				b := newBench(t, be)
+				width := int64(c.latent + c.rope)
+				q := b.floats(1, width, int64(c.nQ), int64(c.nHead))
+				cells := b.floats(1, width, int64(c.nKV))
+				for i, v := range cells { // exact in F16
+					cells[i] = float32(math.Round(float64(v)*512) / 512)
+				}
+				m := make([]float32, c.nKV*c.nQ)
+				for i := range m {
+					if i%c.nKV >= c.seen+i/c.nKV {
+						m[i] = float32(math.Inf(-1))
+					}
+				}
+				mask := b.input(m, int64(c.nKV), int64(c.nQ))
+				if c.flash {
+					mask = b.g.Cast(mask, binding.F16)
+				}
+				const scale = 0.05
+				a := &LatentAttention{
+					Q: b.input(q, width, int64(c.nQ), int64(c.nHead)), Cells: b.persistent(c.kv, cells, width, int64(c.nKV)),
+					Latent: int64(c.latent), Scale: scale, Flash: c.flash, Block: c.block,
+				}
+				o := a.Build(b.g, mask)
+				if want := [4]int64{int64(c.latent), int64(c.nQ), int64(c.nHead), 1}; o.Shape() != want {
+					t.Fatalf("shape %v, want %v", o.Shape(), want)
+				}
+				b.g.Expand(o)
+				if c.flash && len(b.g.Unsupported()) > 0 {
+					t.Skip("no fused kernel for these sizes on this device")
+				}
+				closeTo(t, "attention", b.run(o)[0], refLatent(q, cells, c.latent, int(width), c.nQ, c.nHead, c.seen, scale), c.tol)
+			})
+		}
+	})
+}
