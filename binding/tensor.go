@@ -110,7 +110,12 @@ func get[T any](t *Tensor, want DType, dst []T, size int64) {
 	}
 }
 
-// Zero fills the tensor's memory with zero bytes.
-func (t *Tensor) Zero() {
-	C.ggml_backend_tensor_memset(t.c(), 0, 0, C.size_t(t.Bytes()))
+// ZeroBytes fills n bytes from byte offset off on with zeros.
+func (t *Tensor) ZeroBytes(off, n int64) {
+	if off < 0 || n < 0 || off+n > t.Bytes() {
+		fail("tensor_memset", "%d bytes at offset %d lie outside", []*Tensor{t}, n, off)
+	}
+	if n > 0 {
+		C.ggml_backend_tensor_memset(t.c(), 0, C.size_t(off), C.size_t(n))
+	}
 }

@@ -22,8 +22,11 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return e.File + ": " + e.Msg }
 
-// ErrContextFull is returned by Forward when the cache has no room for the rows.
-var ErrContextFull = errors.New("context is full")
+// Errors that callers tell apart.
+var (
+	ErrContextFull = errors.New("context is full")                    // Forward: no room for the rows
+	ErrOutOfReach  = errors.New("the state of that position is gone") // Truncate, Restore
+)
 
 // Params says how a model is loaded.
 type Params struct {
@@ -31,8 +34,9 @@ type Params struct {
 	NoMmap  bool // copy the weights instead of mapping the file
 }
 
-// Batch is one step of one sequence: rows that follow what its cache holds.
+// Batch is what one sequence adds in a step: rows that follow what it holds.
 type Batch struct {
+	Seq       int       // which sequence of the cache
 	Tokens    []int32   // one per row; ignored in media rows
 	Media     []float32 // [n_embd] for each media row, in the order of MediaRows
 	MediaRows []int32   // the rows that are media, ascending
@@ -42,15 +46,20 @@ type Batch struct {
 // Model is a text decoder.
 type Model interface {
 	Config() Config
-	// NewCache makes room for n_ctx positions of one sequence. kv is the type
-	// of keys and values; a type that the model can not use is an error.
-	NewCache(nCtx int, kv binding.DType) (Cache, error)
-	// Forward computes b behind the rows that c holds and adds them to c.
+	// NewCache makes room for seqs sequences of size positions each. kv is the
+	// type of keys and values; one that the model can not use is an error.
+	NewCache(seqs, size int, kv binding.DType) (Cache, error)
+	// Forward computes batches of different sequences behind the rows that c
+	// holds of each, and adds them to c. The result for a sequence does not
+	// depend on what else is in the step.
 	//
-	//	logits: [n_outputs * Config().Vocab], row by row
+	//	logits: [n_outputs * Config().Vocab], batch by batch, row by row
 	//
-	// After an error c must be Reset.
-	Forward(b *Batch, c Cache, logits []float32) error
+	// After an error other than a wrong argument the sequences of the step must be Reset.
+	Forward(c Cache, batches []Batch, logits []float32) error
+	// ComputeBytes is the memory for intermediate results of the largest step:
+	// rows rows of one sequence at the end of a full cache. Nothing is allocated.
+	ComputeBytes(c Cache, rows int) (int64, error)
 	Close()
 }
 
@@ -63,13 +72,31 @@ type Config struct {
 	Layers  int
 }
 
-// Cache is the state of one sequence.
+// Cache is the state of a number of sequences, counted from 0, all empty at first.
 type Cache interface {
-	Pos() int     // rows held
-	Size() int    // rows it has room for
+	Seqs() int
+	Size() int       // rows that each sequence has room for
+	Pos(seq int) int // rows that it holds
+	Reset(seq int)
+	// Truncate forgets the rows from pos on. How far back that can go depends
+	// on the architecture; further is ErrOutOfReach.
+	Truncate(seq, pos int) error
+	// Copy makes dst equal to src.
+	Copy(dst, src int) error
+	// Checkpoint saves what Truncate can not bring back, in host memory.
+	Checkpoint(seq int) Checkpoint
+	// Restore goes back to a checkpoint of the same sequence. Since then it may
+	// have grown and been truncated, but not below the checkpoint: that, a
+	// Reset and a Copy onto the sequence make it ErrOutOfReach.
+	Restore(seq int, p Checkpoint) error
 	Bytes() int64 // device memory
-	Reset()
 	Close()
+}
+
+// Checkpoint is a saved state.
+type Checkpoint interface {
+	Pos() int     // rows that the sequence held
+	Bytes() int64 // host memory
 }
 
 // Projector turns media into rows for the text decoder.

@@ -11,8 +11,8 @@ import "github.com/inkling-go/inkling/binding"
 // Source: DeepSeek-V2, section 2.1 and appendix C (DeepseekV3Attention of
 // transformers 5.17 computes the expanded form).
 type LatentAttention struct {
-	Q      *binding.Tensor // [n_latent+n_rope, n_q, n_head]   F32, contiguous
-	Cells  *binding.Tensor // [n_latent+n_rope, n_kv]          any cache type; contiguous rows
+	Q      *binding.Tensor // [n_latent+n_rope, n_q, n_head, seqs]   F32, contiguous
+	Cells  *binding.Tensor // [n_latent+n_rope, n_kv, 1, seqs]       any cache type; contiguous rows
 	Latent int64           // n_latent
 	Scale  float32
 
@@ -25,29 +25,29 @@ type LatentAttention struct {
 	Block int64
 }
 
-// Build records the attention.
+// Build records the attention; sequences do not see each other.
 //
-//	mask: [n_kv, n_q']                F16 in the flash form, else F32: 0 or -inf; n_q' >= n_q
-//	res:  [n_latent, n_q, n_head]     contiguous
+//	mask: [n_kv, n_q', 1, seqs]             F16 in the flash form, else F32: 0 or -inf; n_q' >= n_q
+//	res:  [n_latent, n_q, n_head, seqs]     contiguous
 func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding.Tensor {
-	nQ, nHead, nKV := a.Q.Dim(1), a.Q.Dim(2), a.Cells.Dim(1)
+	nQ, nHead, seqs, nKV := a.Q.Dim(1), a.Q.Dim(2), a.Q.Dim(3), a.Cells.Dim(1)
 	k := a.Cells
-	v := g.View(k, [4]int64{a.Latent, nKV, 1, 1}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
+	v := g.View(k, [4]int64{a.Latent, nKV, 1, seqs}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
 	if a.Flash {
-		o := g.FlashAttnExt(a.Q, k, v, mask, a.Scale) // [n_latent, n_head, n_q]
+		o := g.FlashAttnExt(a.Q, k, v, mask, a.Scale) // [n_latent, n_head, n_q, seqs]
 		if nQ == 1 {
-			return g.Reshape(o, a.Latent, 1, nHead)
+			return g.Reshape(o, a.Latent, 1, nHead, seqs)
 		}
 		return g.Cont(g.Permute(o, 0, 2, 1, 3))
 	}
 	if v.Type().Quantized() {
 		v = g.Cast(v, binding.F32)
 	}
-	vt := g.Cont(g.Transpose(v)) // [n_kv, n_latent]
+	vt := g.Cont(g.Transpose(v)) // [n_kv, n_latent, 1, seqs]
 
 	block := a.Block
 	if block == 0 {
-		block = windowBlock(nQ, nKV, nHead)
+		block = windowBlock(nQ, nKV, nHead*seqs)
 	}
 	var out *binding.Tensor
 	for i := int64(0); i < nQ; i += block {
@@ -55,12 +55,15 @@ func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding
 		q, m := a.Q, mask
 		if n < nQ {
 			q, m = g.Cont(g.Rows(q, i, n)), g.Rows(m, i, n)
+			if seqs > 1 {
+				m = g.Cont(m)
+			}
 		}
 		// Heads are rows: the cells are read once for all of them.
-		s := g.MulMatF32(k, g.Reshape(q, q.Dim(0), n*nHead))
-		s = g.SoftMaxExtInplace(g.Reshape(s, nKV, n, nHead), m, a.Scale)
-		o := g.MulMatF32(vt, g.Reshape(s, nKV, n*nHead))
-		o = g.Reshape(o, a.Latent, n, nHead)
+		s := g.MulMatF32(k, g.Reshape(q, q.Dim(0), n*nHead, 1, seqs))
+		s = g.SoftMaxExtInplace(g.Reshape(s, nKV, n, nHead, seqs), m, a.Scale)
+		o := g.MulMatF32(vt, g.Reshape(s, nKV, n*nHead, 1, seqs))
+		o = g.Reshape(o, a.Latent, n, nHead, seqs)
 		if out == nil {
 			out = o
 		} else {
@@ -69,3 +72,7 @@ func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding
 	}
 	return out
 }
+
+// LatentBlocks is the number of score matrices that Build cuts nQ queries of
+// each of seqs sequences into.
+func LatentBlocks(nQ, nKV, nHead, seqs int64) int64 { return WindowBlocks(nQ, nKV, nHead*seqs) }

@@ -220,7 +220,7 @@ func (e *Engine) openSequence() (err error) {
 	if e.opt.Context > limit {
 		return fmt.Errorf("ctx-size: %d is more than the %d positions that %s was made for", e.opt.Context, limit, e.opt.Model)
 	}
-	e.seq.cache, err = e.model.NewCache(e.opt.Context, e.opt.KV)
+	e.seq.cache, err = e.model.NewCache(1, e.opt.Context, e.opt.KV)
 	return err
 }
 

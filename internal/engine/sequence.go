@@ -28,7 +28,7 @@ type sequence struct {
 }
 
 func (s *sequence) reset() {
-	s.cache.Reset()
+	s.cache.Reset(0)
 	s.fed = rows{}
 }
 
@@ -73,7 +73,7 @@ func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, 
 			return err
 		}
 		end := min(first+e.opt.UBatch, len(p.ids))
-		b := &models.Batch{Tokens: p.ids[first:end], Outputs: []int32{int32(end - first - 1)}}
+		b := models.Batch{Tokens: p.ids[first:end], Outputs: []int32{int32(end - first - 1)}}
 		for _, m := range p.media {
 			from, to := max(m.pos, first), min(m.pos+m.rows, end)
 			if from >= to {
@@ -102,8 +102,8 @@ func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, 
 
 // step runs the model and empties the sequence if that fails: what a broken
 // step leaves behind must never be seen by a later request.
-func (e *Engine) step(b *models.Batch, logits []float32) error {
-	err := e.model.Forward(b, e.seq.cache, logits)
+func (e *Engine) step(b models.Batch, logits []float32) error {
+	err := e.model.Forward(e.seq.cache, []models.Batch{b}, logits)
 	if err != nil && !errors.Is(err, models.ErrContextFull) {
 		e.seq.reset()
 	}

@@ -7,33 +7,33 @@ import (
 
 // attention is the first branch of layer i, without its short convolution.
 //
-//	a:   [n_embd, n]     the normed stream
-//	res: [n_embd, n]
+//	a:   [n_embd, n*seqs]     the normed stream
+//	res: [n_embd, n*seqs]
 func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) *binding.Tensor {
-	n, nHead := int64(st.n), int64(st.nHead)
+	n, seqs, nHead := int64(st.n), int64(st.seqs), int64(st.nHead)
 	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
 	lc := &st.s.layers[i]
 
-	q := g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n), w.QNorm, st.eps)
+	q := g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n, seqs), w.QNorm, st.eps)
 	g.Tap(q, "q", i)
 	kProj := g.MulMat(w.K, a)
 	g.Tap(kProj, "k_proj", i)
-	k := op.ShortConv(g, kProj, w.KConv, lc.kConv) // before the norm
+	k := st.conv(g, kProj, w.KConv, lc.kConv) // before the norm
 	g.Tap(k, "k_sconv", i)
-	k = g.RMSNorm(g.Reshape(k, dh, hkv, n), w.KNorm, st.eps)
+	k = g.RMSNorm(g.Reshape(k, dh, hkv, n, seqs), w.KNorm, st.eps)
 	g.Tap(k, "k", i)
-	v := op.ShortConv(g, g.MulMat(w.V, a), w.VConv, lc.vConv)
+	v := st.conv(g, g.MulMat(w.V, a), w.VConv, lc.vConv)
 	g.Tap(v, "v", i)
-	v = g.Reshape(v, dh, hkv, n)
+	v = g.Reshape(v, dh, hkv, n, seqs)
 	r := g.MulMat(w.R, a)
 	g.Tap(r, "r", i)
 
 	if st.tau != nil && !st.sliding[i] { // content and bias alike
-		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n), st.tau), dh, nHead, n)
+		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n*seqs), st.tau), dh, nHead, n, seqs)
 		r = g.Mul(r, st.tau)
 	}
-	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n), Scale: 1 / float32(dh), Flash: st.flash}
-	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv]
+	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash}
+	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv, seqs]
 	var o *binding.Tensor
 	if st.sliding[i] {
 		o = st.slidingAttention(g, at, w, lc, k, v)
@@ -44,12 +44,30 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 	return g.MulMat(w.O, o)
 }
 
+// conv is a short convolution over rows of all sequences.
+//
+//	x:   [channels, n*seqs]
+//	res: [channels, n*seqs]
+func (st *step) conv(g *binding.Graph, x, w, table *binding.Tensor) *binding.Tensor {
+	c := x.Dim(0)
+	y := op.ShortConv(g, g.Reshape(x, c, int64(st.n), int64(st.seqs)), w, table, st.convRead, st.convWrite)
+	return g.Reshape(y, c, int64(st.n*st.seqs))
+}
+
+// cells is the view of the first n cells of the step's sequences.
+//
+//	t:   [head_dim, cells, n_head_kv, all sequences]
+//	res: [head_dim, n, n_head_kv, seqs]
+func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tensor {
+	return g.View(t, [4]int64{t.Dim(0), int64(n), t.Dim(2), int64(st.seqs)}, t.Stride(1), t.Stride(2), t.Stride(3), int64(st.lo)*t.Stride(3))
+}
+
 // fullAttention writes the new rows to their cells and attends over all cells up to them.
 func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
-	g.Expand(g.SetRows(lc.k, k, st.full.write))
-	g.Expand(g.SetRows(lc.v, v, st.full.write))
-	at.K, at.V = g.Rows(lc.k, 0, int64(st.nKV)), g.Rows(lc.v, 0, int64(st.nKV))
-	if st.n <= few {
+	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
+	g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
+	at.K, at.V = st.cells(g, lc.k, st.nKV), st.cells(g, lc.v, st.nKV)
+	if st.few() {
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.full.far)
 	}
 	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
@@ -59,18 +77,19 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *
 // that no query sees any more; many would not, so they attend beside the ring
 // first and are written afterwards.
 func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
-	if st.n <= few {
-		g.Expand(g.SetRows(lc.k, k, st.ring.write))
-		g.Expand(g.SetRows(lc.v, v, st.ring.write))
-		at.K, at.V = lc.k, lc.v
+	kCells, vCells := st.cells(g, lc.k, st.s.ringCells), st.cells(g, lc.v, st.s.ringCells)
+	if st.few() {
+		g.Expand(g.SetRows(kCells, k, st.ring.write))
+		g.Expand(g.SetRows(vCells, v, st.ring.write))
+		at.K, at.V = kCells, vCells
 		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
 	}
-	at.K, at.V = st.windowed(g, lc.k, k), st.windowed(g, lc.v, v)
+	at.K, at.V = st.windowed(g, kCells, k), st.windowed(g, vCells, v)
 	o := op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
 	g.Expand(o)
 	last := st.ring.write.Dim(0)
-	g.Expand(g.SetRows(lc.k, g.Rows(k, k.Dim(1)-last, last), st.ring.write))
-	g.Expand(g.SetRows(lc.v, g.Rows(v, v.Dim(1)-last, last), st.ring.write))
+	g.Expand(g.SetRows(kCells, g.Rows(k, k.Dim(1)-last, last), st.ring.write))
+	g.Expand(g.SetRows(vCells, g.Rows(v, v.Dim(1)-last, last), st.ring.write))
 	return o
 }
 
@@ -78,8 +97,9 @@ func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, l
 // the cache will round them, so that the result does not depend on how a
 // prompt is cut into steps.
 //
-//	x:   [head_dim, n, n_head_kv]
-//	res: [head_dim, W-1+n, n_head_kv]   F32
+//	cells: [head_dim, ringCells, n_head_kv]
+//	x:     [head_dim, n, n_head_kv]
+//	res:   [head_dim, W-1+n, n_head_kv]   F32
 func (st *step) windowed(g *binding.Graph, cells, x *binding.Tensor) *binding.Tensor {
 	x = g.Cont(x)
 	if t := cells.Type(); t != binding.F32 {

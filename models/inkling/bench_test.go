@@ -12,14 +12,14 @@ import (
 func BenchmarkDecode(b *testing.B) {
 	m := loadRandom(b)
 	c := newTestCache(b, m, 4096, binding.F16)
-	batch := &models.Batch{Tokens: []int32{1}, Outputs: []int32{0}}
+	batch := []models.Batch{{Tokens: []int32{1}, Outputs: []int32{0}}}
 	logits := make([]float32, m.Config().Vocab)
 	b.ReportAllocs()
 	for b.Loop() {
-		if c.Pos() == c.Size() {
-			c.Reset()
+		if c.Pos(0) == c.Size() {
+			c.Reset(0)
 		}
-		if err := m.Forward(batch, c, logits); err != nil {
+		if err := m.Forward(c, batch, logits); err != nil {
 			b.Fatal(err)
 		}
 	}

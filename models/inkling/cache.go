@@ -4,106 +4,300 @@ import (
 	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/models"
 )
 
-// few is the number of rows up to which a step takes the attention forms whose
-// graph is the same at every position.
-const few = 8
+// few is the number of rows of a sequence up to which a step takes the
+// attention forms whose graph is the same at every position.
+const few = 16
 
-// cellPad is the multiple that cell counts are rounded up to, so that graphs
-// are reused while a sequence grows.
-const cellPad = 256
+// reach is how many rows a sequence can be cut back at any time: the drafts of
+// one round that turn out wrong.
+const reach = 16
 
-// ringPad rounds the cells of a sliding layer.
-const ringPad = 32
+// cellPad is the multiple that the cells of full layers are rounded up to, so
+// that graphs are reused while a sequence grows; ringPad that of rings.
+const (
+	cellPad = 256
+	ringPad = 32
+)
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
-// cache is the state of one sequence: keys and values of every layer, and the
-// last inputs of its four convolutions. Full layers hold position p in cell p,
-// sliding layers in cell p mod ring.
+// cache is the state of a number of sequences: keys and values of every layer,
+// and the last inputs of its four convolutions.
+//
+// Full layers hold position p in cell p, sliding layers in cell p mod ring,
+// convolutions in row p mod conv. Because rings are longer than what is looked
+// at by few+reach, nothing that a truncated sequence still needs was
+// overwritten, and cells of forgotten rows count as positions that are too far
+// back to be seen. Every table has a place that is written and never read, for
+// sequences that take no part in a step; those of convolutions have a zero row
+// for what was before the beginning as well.
 type cache struct {
 	id     uint64 // tells graphs of different caches apart
 	mem    *binding.Memory
 	layers []layerCache
-	pos    int
+	seqs   []sequence
 	size   int
-	ring   int // cells of a sliding layer; 0 without any
 	kv     binding.DType
+
+	full      int // cells of a full layer; the last is never seen
+	ring      int // positions that a sliding layer holds
+	ringCells int // cells of it, one more
+	conv      int // inputs that a convolution holds
+	convRows  int // rows of its table: conv, the zero row, the unread row
+}
+
+// sequence is where one sequence stands.
+type sequence struct {
+	pos         int // rows held
+	high        int // the most it held since its rings were last set: what was overwritten counts from here
+	checkpoints []*checkpoint
 }
 
 type layerCache struct {
-	k, v              *binding.Tensor // [head_dim, cells, n_head_kv]
-	kConv, vConv      *binding.Tensor // [K-1, n_head_kv*head_dim]
-	attnConv, mlpConv *binding.Tensor // [K-1, n_embd]
+	sliding           bool
+	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
+	kConv, vConv      *binding.Tensor // [n_head_kv*head_dim, convRows*seqs]
+	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
 
-// newCache allocates the state of a sequence of up to nCtx rows.
-func newCache(be *binding.Backend, c *config, id uint64, nCtx int, kv binding.DType) (_ *cache, err error) {
+func (l *layerCache) convs() [4]*binding.Tensor {
+	return [4]*binding.Tensor{l.kConv, l.vConv, l.attnConv, l.mlpConv}
+}
+
+// newCache allocates the state of seqs sequences of up to size rows.
+func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv binding.DType) (_ *cache, err error) {
 	switch kv {
 	case binding.F32, binding.F16, binding.BF16, binding.Q8_0:
 	default:
 		return nil, fmt.Errorf("cache type %s: want f32, f16, bf16 or q8_0", kv)
 	}
-	if nCtx < 1 || nCtx > c.contextLength {
-		return nil, fmt.Errorf("context of %d tokens: want 1 to %d", nCtx, c.contextLength)
+	if size < 1 || size > c.contextLength {
+		return nil, fmt.Errorf("context of %d tokens: want 1 to %d", size, c.contextLength)
 	}
-	s := &cache{id: id, mem: be.NewMemory(6 * c.blockCount), size: nCtx, kv: kv}
+	const maxSeqs = 1024
+	if seqs < 1 || seqs > maxSeqs {
+		return nil, fmt.Errorf("%d sequences: want 1 to %d", seqs, maxSeqs)
+	}
+	s := &cache{
+		id: id, mem: be.NewMemory(6 * c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs),
+		full: roundUp(size+1, cellPad), conv: c.shortconvKernel - 1 + reach,
+	}
+	s.ringCells = roundUp(c.slidingWindow+few+reach+1, ringPad)
+	s.ring = s.ringCells - 1
+	s.convRows = s.conv + 2
 	defer func() {
 		if err != nil {
-			s.Close()
+			s.mem.Close()
 		}
 	}()
-	full := roundUp(nCtx+1, cellPad) // one cell at least is never visible
-	s.ring = roundUp(c.slidingWindow+few, ringPad)
-	newTensor := func(name string, t binding.DType, ne ...int64) *binding.Tensor {
-		if err != nil {
-			return nil
-		}
-		var x *binding.Tensor
-		x, err = s.mem.New(name, t, ne...)
-		return x
-	}
-	past := int64(c.shortconvKernel - 1)
 	for i := range c.blockCount {
-		cells := full
-		if c.sliding[i] {
-			cells = s.ring
+		if err := s.addLayer(c, i); err != nil {
+			return nil, err
 		}
-		dh, hkv := int64(c.headDimOf(i)), int64(c.nHeadKV[i])
-		name := func(s string) string { return fmt.Sprintf("cache.%d.%s", i, s) }
-		s.layers = append(s.layers, layerCache{
-			k:        newTensor(name("k"), kv, dh, int64(cells), hkv),
-			v:        newTensor(name("v"), kv, dh, int64(cells), hkv),
-			kConv:    newTensor(name("k_conv"), binding.F32, past, dh*hkv),
-			vConv:    newTensor(name("v_conv"), binding.F32, past, dh*hkv),
-			attnConv: newTensor(name("attn_conv"), binding.F32, past, int64(c.embd)),
-			mlpConv:  newTensor(name("mlp_conv"), binding.F32, past, int64(c.embd)),
-		})
-	}
-	if err != nil {
-		return nil, err
 	}
 	if err := s.mem.Alloc(); err != nil {
-		return nil, fmt.Errorf("cache of %d tokens: %w", nCtx, err)
+		return nil, fmt.Errorf("cache of %d x %d tokens: %w", seqs, size, err)
 	}
 	return s, nil
 }
 
-func (s *cache) Pos() int     { return s.pos }
-func (s *cache) Size() int    { return s.size }
-func (s *cache) Bytes() int64 { return s.mem.Size() }
+func (s *cache) addLayer(c *config, i int) error {
+	cells := s.full
+	if c.sliding[i] {
+		cells = s.ringCells
+	}
+	dh, hkv, seqs := int64(c.headDimOf(i)), int64(c.nHeadKV[i]), int64(len(s.seqs))
+	l := layerCache{sliding: c.sliding[i]}
+	for _, t := range []struct {
+		t    **binding.Tensor
+		name string
+		typ  binding.DType
+		ne   []int64
+	}{
+		{&l.k, "k", s.kv, []int64{dh, int64(cells), hkv, seqs}},
+		{&l.v, "v", s.kv, []int64{dh, int64(cells), hkv, seqs}},
+		{&l.kConv, "k_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
+		{&l.vConv, "v_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
+		{&l.attnConv, "attn_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
+		{&l.mlpConv, "mlp_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
+	} {
+		var err error
+		if *t.t, err = s.mem.New(fmt.Sprintf("cache.%d.%s", i, t.name), t.typ, t.ne...); err != nil {
+			return err
+		}
+	}
+	s.layers = append(s.layers, l)
+	return nil
+}
 
-// Reset empties the sequence. Keys and values need no clearing, since no step
-// sees cells that it did not fill, except that what a failed step left behind
-// may not be finite, and 0 times infinity would be seen.
-func (s *cache) Reset() {
-	s.pos = 0
+func (s *cache) Seqs() int       { return len(s.seqs) }
+func (s *cache) Size() int       { return s.size }
+func (s *cache) Pos(seq int) int { return s.seqs[seq].pos }
+func (s *cache) Bytes() int64    { return s.mem.Size() }
+
+func (s *cache) Close() { s.mem.Close() }
+
+// begin notes that a step is about to write n rows.
+func (s *cache) begin(seq, n int) {
+	q := &s.seqs[seq]
+	q.high = max(q.high, q.pos+n)
+}
+
+// Reset empties the sequence. What it held is cleared although no step sees
+// cells that it did not fill: a failed step may have left NaN, and a masked
+// score that is NaN is still NaN.
+func (s *cache) Reset(seq int) {
+	q := &s.seqs[seq]
+	if q.high == 0 {
+		return
+	}
 	for _, l := range s.layers {
-		for _, t := range []*binding.Tensor{l.k, l.v, l.kConv, l.vConv, l.attnConv, l.mlpConv} {
-			t.Zero()
+		for _, t := range []*binding.Tensor{l.k, l.v} {
+			used := t.Dim(1)
+			if !l.sliding {
+				used = int64(min(q.high, s.full))
+			}
+			for h := range t.Dim(2) {
+				t.ZeroBytes(int64(seq)*t.Stride(3)+h*t.Stride(2), used*t.Stride(1))
+			}
+		}
+		for _, t := range l.convs() {
+			n := int64(s.convRows) * t.Stride(1)
+			t.ZeroBytes(int64(seq)*n, n)
+		}
+	}
+	s.forget(seq, 0)
+	q.pos, q.high = 0, 0
+}
+
+// forget makes checkpoints beyond pos invalid.
+func (s *cache) forget(seq, pos int) {
+	q := &s.seqs[seq]
+	kept := q.checkpoints[:0]
+	for _, p := range q.checkpoints {
+		if p.pos <= pos && pos > 0 {
+			kept = append(kept, p)
+		} else {
+			p.valid = false
+		}
+	}
+	q.checkpoints = kept
+}
+
+// Truncate forgets the rows from pos on, at most reach rows counted from the
+// longest that the sequence was.
+func (s *cache) Truncate(seq, pos int) error {
+	q := &s.seqs[seq]
+	switch {
+	case pos == q.pos:
+		return nil
+	case pos < 0 || pos > q.pos:
+		return fmt.Errorf("truncating to %d of %d rows", pos, q.pos)
+	case pos == 0:
+		s.Reset(seq)
+		return nil
+	case pos < q.high-reach:
+		return fmt.Errorf("truncating to %d rows: %w: at most %d rows back from %d", pos, models.ErrOutOfReach, reach, q.high)
+	}
+	q.pos = pos
+	s.forget(seq, pos)
+	return nil
+}
+
+// checkpoint holds the rings of a sequence; the cells of full layers stay
+// where they are, which is why it can become invalid.
+type checkpoint struct {
+	cache *cache
+	seq   int
+	pos   int
+	valid bool
+	rings [][]byte // in the order of eachRing
+}
+
+func (p *checkpoint) Pos() int { return p.pos }
+
+func (p *checkpoint) Bytes() int64 {
+	n := int64(0)
+	for _, r := range p.rings {
+		n += int64(len(r))
+	}
+	return n
+}
+
+// eachRing calls f with every part of memory that a checkpoint of seq saves.
+func (s *cache) eachRing(seq int, f func(t *binding.Tensor, off, n int64)) {
+	for _, l := range s.layers {
+		if l.sliding {
+			f(l.k, int64(seq)*l.k.Stride(3), l.k.Stride(3))
+			f(l.v, int64(seq)*l.v.Stride(3), l.v.Stride(3))
+		}
+		for _, t := range l.convs() {
+			n := int64(s.convRows) * t.Stride(1)
+			f(t, int64(seq)*n, n)
 		}
 	}
 }
 
-func (s *cache) Close() { s.mem.Close() }
+// Checkpoint copies the rings of the sequence.
+func (s *cache) Checkpoint(seq int) models.Checkpoint {
+	q := &s.seqs[seq]
+	p := &checkpoint{cache: s, seq: seq, pos: q.pos, valid: true}
+	s.eachRing(seq, func(t *binding.Tensor, off, n int64) {
+		data := make([]byte, n)
+		t.ReadBytes(data, off)
+		p.rings = append(p.rings, data)
+	})
+	q.checkpoints = append(q.checkpoints, p)
+	return p
+}
+
+// Restore brings the sequence back to a checkpoint.
+func (s *cache) Restore(seq int, saved models.Checkpoint) error {
+	p, ok := saved.(*checkpoint)
+	if !ok || p.cache != s || p.seq != seq || !p.valid {
+		return fmt.Errorf("restoring a checkpoint: %w", models.ErrOutOfReach)
+	}
+	i := 0
+	s.eachRing(seq, func(t *binding.Tensor, off, _ int64) {
+		t.SetBytes(p.rings[i], off)
+		i++
+	})
+	q := &s.seqs[seq]
+	q.pos, q.high = p.pos, p.pos
+	s.forget(seq, p.pos)
+	return nil
+}
+
+// Copy makes dst equal to src: full layers as far as they are used, rings whole.
+func (s *cache) Copy(dst, src int) error {
+	if dst == src {
+		return nil
+	}
+	s.Reset(dst)
+	buf := []byte{}
+	move := func(t *binding.Tensor, from, to, n int64) {
+		if int64(cap(buf)) < n {
+			buf = make([]byte, n)
+		}
+		t.ReadBytes(buf[:n], from)
+		t.SetBytes(buf[:n], to)
+	}
+	q := s.seqs[src]
+	for _, l := range s.layers {
+		if l.sliding {
+			continue // with the rings
+		}
+		for _, t := range []*binding.Tensor{l.k, l.v} {
+			for h := range t.Dim(2) {
+				at := h * t.Stride(2)
+				move(t, int64(src)*t.Stride(3)+at, int64(dst)*t.Stride(3)+at, int64(q.pos)*t.Stride(1))
+			}
+		}
+	}
+	s.eachRing(src, func(t *binding.Tensor, off, n int64) { move(t, off, off+int64(dst-src)*n, n) })
+	s.seqs[dst] = sequence{pos: q.pos, high: q.high}
+	return nil
+}

@@ -143,7 +143,7 @@ func TestDecodeGolden(t *testing.T) {
 	}
 	testutil.Close(t, "decode_logits", got, g.Floats("decode_logits"), logitTol)
 
-	c.Reset()
+	c.Reset(0)
 	got = nil
 	for _, chunk := range [][2]int{{0, 17}, {17, 60}, {60, 100}} {
 		got = append(got, forward(t, m, c, ids[chunk[0]:chunk[1]], false)...)
@@ -157,7 +157,7 @@ func TestGreedyGolden(t *testing.T) {
 	m := loadRandom(t)
 	c := newTestCache(t, m, 256, binding.F32)
 	for p := range 5 {
-		c.Reset()
+		c.Reset(0)
 		logits := forward(t, m, c, goldenIDs(g, fmt.Sprintf("prompt%d.ids", p)), false)
 		var got []int32
 		for range 64 {
@@ -214,7 +214,7 @@ func TestImagePromptsGolden(t *testing.T) {
 		images []int
 	}{{"image0", []int{0}}, {"image1", []int{1}}, {"image2", []int{2}}, {"three_images", []int{0, 1, 2}}} {
 		ids := goldenIDs(g, prompt.name+".input_ids")
-		b := &models.Batch{Tokens: slices.Clone(ids)}
+		b := models.Batch{Tokens: slices.Clone(ids)}
 		for r, id := range ids {
 			if id == imageSlot {
 				b.MediaRows = append(b.MediaRows, int32(r))
@@ -233,7 +233,7 @@ func TestImagePromptsGolden(t *testing.T) {
 		}
 		c := newTestCache(t, m, 256, binding.F32)
 		logits := make([]float32, 16*m.Config().Vocab)
-		if err := m.Forward(b, c, logits); err != nil {
+		if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
 			t.Fatal(err)
 		}
 		m.OnTap = nil

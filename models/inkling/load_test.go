@@ -87,7 +87,7 @@ func loadRandomTowers(t testing.TB) *Projector {
 
 func newTestCache(t testing.TB, m *Model, nCtx int, kv binding.DType) models.Cache {
 	t.Helper()
-	c, err := m.NewCache(nCtx, kv)
+	c, err := m.NewCache(1, nCtx, kv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func newTestCache(t testing.TB, m *Model, nCtx int, kv binding.DType) models.Cac
 // forward runs ids as one step and returns the logits of every row, or of the last.
 func forward(t testing.TB, m *Model, c models.Cache, ids []int32, all bool) []float32 {
 	t.Helper()
-	b := &models.Batch{Tokens: ids, Outputs: []int32{int32(len(ids) - 1)}}
+	b := models.Batch{Tokens: ids, Outputs: []int32{int32(len(ids) - 1)}}
 	if all {
 		b.Outputs = nil
 		for i := range ids {
@@ -106,7 +106,7 @@ func forward(t testing.TB, m *Model, c models.Cache, ids []int32, all bool) []fl
 		}
 	}
 	logits := make([]float32, len(b.Outputs)*m.Config().Vocab)
-	if err := m.Forward(b, c, logits); err != nil {
+	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
 		t.Fatal(err)
 	}
 	return logits

@@ -3,6 +3,7 @@ package inkling
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/binding/op"
@@ -22,7 +23,7 @@ type Model struct {
 	w       *weights
 	own     *models.Weights
 	derived *binding.Memory
-	exec    *layers.Executor[shape, *models.Batch]
+	exec    *layers.Executor[shape, []models.Batch]
 	caches  uint64
 }
 
@@ -31,7 +32,7 @@ func open(f *gguf.File, p models.Params) (models.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, *models.Batch](p.Backend)}
+	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, []models.Batch](p.Backend)}
 	if m.w, m.own, err = bindWeights(f, cfg, p); err != nil {
 		return nil, err
 	}
@@ -48,10 +49,10 @@ func (m *Model) Config() models.Config {
 	return models.Config{Arch: "inkling", Embd: c.embd, Vocab: c.unpadded, Context: c.contextLength, Layers: c.blockCount}
 }
 
-// NewCache makes room for nCtx positions of one sequence.
-func (m *Model) NewCache(nCtx int, kv binding.DType) (models.Cache, error) {
+// NewCache makes room for seqs sequences of size positions each.
+func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error) {
 	m.caches++
-	c, err := newCache(m.be, m.cfg, m.caches, nCtx, kv)
+	c, err := newCache(m.be, m.cfg, m.caches, seqs, size, kv)
 	if err != nil {
 		return nil, err
 	}
@@ -65,41 +66,79 @@ const (
 	nodesPerBlock = 16
 )
 
-// Forward computes b behind the rows of c.
-func (m *Model) Forward(b *models.Batch, c models.Cache, logits []float32) error {
+// Forward computes batches behind the rows of c. Batches of the same few rows
+// share one graph, others take one after another.
+func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32) error {
 	s, ok := c.(*cache)
 	if !ok {
 		return errors.New("the cache belongs to another architecture")
 	}
+	outs, alike := 0, true
+	for i := range batches {
+		b := &batches[i]
+		if err := m.check(s, b); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(batches[:i], func(o models.Batch) bool { return o.Seq == b.Seq }) {
+			return fmt.Errorf("sequence %d is twice in one step", b.Seq)
+		}
+		outs += len(b.Outputs)
+		alike = alike && len(b.Tokens) == len(batches[0].Tokens) && len(b.Tokens) <= few
+	}
+	if len(batches) == 0 {
+		return errors.New("a step without rows")
+	}
+	if len(logits) != outs*m.cfg.unpadded {
+		return fmt.Errorf("room for %d logits, want %d", len(logits), outs*m.cfg.unpadded)
+	}
+	if alike {
+		return m.run(s, batches, logits)
+	}
+	for i := range batches {
+		n := len(batches[i].Outputs) * m.cfg.unpadded
+		if err := m.run(s, batches[i:i+1], logits[:n]); err != nil {
+			return err
+		}
+		logits = logits[n:]
+	}
+	return nil
+}
+
+// check finds what would not fit the cache or the graph.
+func (m *Model) check(s *cache, b *models.Batch) error {
 	n := len(b.Tokens)
-	switch {
+	if b.Seq < 0 || b.Seq >= len(s.seqs) {
+		return fmt.Errorf("sequence %d is outside 0 to %d", b.Seq, len(s.seqs)-1)
+	}
+	switch pos := s.seqs[b.Seq].pos; {
 	case n == 0 || len(b.Outputs) == 0:
 		return errors.New("a step needs a row and an output")
-	case s.pos+n > s.size:
-		return fmt.Errorf("%d tokens behind %d: %w (%d)", n, s.pos, models.ErrContextFull, s.size)
-	case len(logits) != len(b.Outputs)*m.cfg.unpadded:
-		return fmt.Errorf("room for %d logits, want %d", len(logits), len(b.Outputs)*m.cfg.unpadded)
+	case pos+n > s.size:
+		return fmt.Errorf("%d tokens behind %d: %w (%d)", n, pos, models.ErrContextFull, s.size)
 	case len(b.Media) != len(b.MediaRows)*m.cfg.embd:
 		return fmt.Errorf("%d media values for %d rows of %d", len(b.Media), len(b.MediaRows), m.cfg.embd)
 	}
-	if err := inRange(b.Tokens, m.cfg.vocab, "token"); err != nil {
-		return err
+	return errors.Join(inRange(b.Tokens, m.cfg.vocab, "token"), inRange(b.MediaRows, n, "media row"), inRange(b.Outputs, n, "output row"))
+}
+
+// run computes batches that share one graph.
+func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
+	for _, b := range bs {
+		s.begin(b.Seq, len(b.Tokens))
 	}
-	if err := inRange(b.MediaRows, n, "media row"); err != nil {
-		return err
-	}
-	if err := inRange(b.Outputs, n, "output row"); err != nil {
-		return err
-	}
+	sh := m.cfg.shapeOf(s, bs)
+	var err error
 	if m.OnTap != nil {
-		return m.forwardTapped(b, s, logits)
+		err = m.runTapped(s, sh, bs, logits)
+	} else {
+		err = m.exec.Run(sh, sh.few(), bs, logits, func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 	}
-	sh := m.cfg.shapeOf(s, b)
-	err := m.exec.Run(sh, n <= few, b, logits, func() *layers.Step[*models.Batch] { return m.newStep(s, sh, nil) })
 	if err != nil {
 		return err
 	}
-	s.pos += n
+	for _, b := range bs {
+		s.seqs[b.Seq].pos += len(b.Tokens)
+	}
 	return nil
 }
 
@@ -113,31 +152,52 @@ func inRange(ids []int32, n int, what string) error {
 }
 
 // newStep builds the graph of shape sh on the cache s.
-func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[*models.Batch] {
+func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
 	blocks := op.WindowBlocks(int64(sh.n), int64(max(sh.nKV, m.cfg.slidingWindow+sh.n)), int64(m.cfg.nHead))
 	g := m.be.NewGraph((nodesPerLayer+nodesPerBlock*int(blocks))*m.cfg.blockCount + nodesPerLayer)
 	g.OnTap = onTap
 	st := newStep(g, m.cfg, s, sh)
 	out := g.Output(st.build(g, m.w))
-	return &layers.Step[*models.Batch]{Graph: g, Out: out, Fill: func(b *models.Batch) {
+	lanes, rows := make([]lane, sh.seqs), make([]int32, 0, sh.outs)
+	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: func(bs []models.Batch) {
+		st.assign(lanes, bs)
 		for _, f := range st.fills {
-			f(b)
+			f(lanes)
 		}
+		st.fillOutputs(bs, rows)
 	}}
 }
 
-// forwardTapped is Forward on a graph of its own that keeps every named result.
-func (m *Model) forwardTapped(b *models.Batch, s *cache, logits []float32) error {
+// ComputeBytes measures the graph of the last rows rows of a full cache.
+func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
+	s, ok := c.(*cache)
+	if !ok {
+		return 0, errors.New("the cache belongs to another architecture")
+	}
+	rows = min(rows, s.size)
+	sh := shape{cache: s.id, n: rows, seqs: 1, outs: 1, nKV: roundUp(s.size+1, cellPad)}
+	if !sh.few() {
+		sh.pos = s.size - rows
+	}
+	err = binding.Guard(func() {
+		step := m.newStep(s, sh, nil)
+		n = step.Graph.Measure()
+		step.Graph.Close()
+	})
+	return n, err
+}
+
+// runTapped is run on a graph of its own that keeps every named result.
+func (m *Model) runTapped(s *cache, sh shape, bs []models.Batch, logits []float32) error {
 	type tap struct {
 		t     *binding.Tensor
 		name  string
 		layer int
 	}
 	var taps []tap
-	exec := layers.NewExecutor[shape, *models.Batch](m.be)
+	exec := layers.NewExecutor[shape, []models.Batch](m.be)
 	defer exec.Close()
-	sh := m.cfg.shapeOf(s, b)
-	err := exec.Run(sh, false, b, logits, func() *layers.Step[*models.Batch] {
+	err := exec.Run(sh, false, bs, logits, func() *layers.Step[[]models.Batch] {
 		return m.newStep(s, sh, func(g *binding.Graph, t *binding.Tensor, name string, layer int) {
 			taps = append(taps, tap{g.Output(g.Cont(t)), name, layer})
 		})
@@ -158,7 +218,6 @@ func (m *Model) forwardTapped(b *models.Batch, s *cache, logits []float32) error
 		}
 		m.OnTap(t.name, t.layer, t.t.Shape(), values)
 	}
-	s.pos += len(b.Tokens)
 	return nil
 }
 

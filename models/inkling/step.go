@@ -10,96 +10,115 @@ import (
 
 // shape is what two steps must share to share a graph.
 type shape struct {
-	cache          uint64
-	n, media, outs int
-	nKV            int // cells of full layers that the step looks at
-	pos            int // of the first row, in steps of many rows; they look at cells relative to it
+	cache    uint64
+	n        int // rows of each sequence
+	lo, seqs int // the sequences lo to lo+seqs-1 take part, or sit there idle
+	media    int // media rows in all
+	outs     int // rows whose logits are wanted
+	nKV      int // cells of full layers that the step looks at
+	pos      int // of the first row, if n > few: then cells are taken relative to it, and seqs is 1
 }
 
-func (c *config) shapeOf(s *cache, b *models.Batch) shape {
-	n := len(b.Tokens)
-	sh := shape{cache: s.id, n: n, media: len(b.MediaRows), outs: len(b.Outputs), nKV: roundUp(s.pos+n+1, cellPad)}
-	if n > few {
-		sh.pos = s.pos
+// few reports whether the step has the forms whose graph is the same at every position.
+func (sh shape) few() bool { return sh.n <= few }
+
+// shapeOf finds the shape of a step; the batches have the same number of rows.
+func (c *config) shapeOf(s *cache, bs []models.Batch) shape {
+	n := len(bs[0].Tokens)
+	sh := shape{cache: s.id, n: n, lo: bs[0].Seq}
+	hi, end := sh.lo, 0
+	for _, b := range bs {
+		sh.lo, hi = min(sh.lo, b.Seq), max(hi, b.Seq)
+		sh.media += len(b.MediaRows)
+		sh.outs += len(b.Outputs)
+		end = max(end, s.seqs[b.Seq].pos+n)
+	}
+	sh.seqs = hi - sh.lo + 1
+	sh.nKV = roundUp(end+1, cellPad)
+	if !sh.few() {
+		sh.pos = s.seqs[sh.lo].pos
 	}
 	return sh
 }
 
-// step holds the inputs of a graph.
+// lane is what the inputs say about one sequence of a step.
+type lane struct {
+	*models.Batch     // nil: idle
+	pos           int // of its first row
+}
+
+// step holds the inputs of a graph. Rows are ordered by sequence; those of idle
+// sequences compute something that nobody reads and that is written nowhere
+// anybody looks.
 type step struct {
 	*config
 	shape
 	s     *cache
 	flash bool
 
-	ids       *binding.Tensor // [n] I32
+	ids       *binding.Tensor // [n*seqs] I32
 	media     *binding.Tensor // [n_embd, media] F32
 	mediaRows *binding.Tensor // [media] I64
-	outRows   *binding.Tensor // [outs] I32, unless all rows are wanted
-	tau       *binding.Tensor // [1, n] F32, with log scaling only
+	outRows   *binding.Tensor // [outs] I32
+	tau       *binding.Tensor // [1, n*seqs] F32, with log scaling only
+	convRead  *binding.Tensor // [(K-1)*seqs] I32
+	convWrite *binding.Tensor // [min(n, conv)*seqs] I64
 
 	full fullInputs
 	ring ringInputs
 
-	fills []func(b *models.Batch)
+	fills []func(lanes []lane)
 }
 
 // fullInputs describe the cells of layers without window.
 type fullInputs struct {
-	write *binding.Tensor // [n] I64: the cells of the new rows
+	write *binding.Tensor // [n, 1, seqs] I64: the cells of the new rows
 	// Few rows: BandScatter.
-	near  *binding.Tensor // [E+n-1, 1, n] F32
-	cells *binding.Tensor // [E+n-1] I64
-	base  *binding.Tensor // [nKV, 1, n'] F32
-	far   *binding.Tensor // [nKV, G, n', n_head_kv], made from base
+	near  *binding.Tensor // from NearMask
+	cells *binding.Tensor // [E+n-1, 1, n_head_kv*seqs] I64
+	far   *binding.Tensor // from FarMask
 	// Many rows: BandWindow.
 	mask *binding.Tensor // [nKV, n] F32
 }
 
 // ringInputs describe the cells of layers with a window.
 type ringInputs struct {
-	write *binding.Tensor // [min(n, ring)] I64: the cells of the last new rows
+	write *binding.Tensor // [min(n, ring), 1, seqs] I64: the cells of the last new rows
 	// Few rows: BandCells.
-	dist *binding.Tensor // [ring*n] I32
+	dist *binding.Tensor // [ringCells*n*seqs] I32
 	// Many rows: the keys of the window before the first row, in order.
 	gather *binding.Tensor // [W-1, n_head_kv] I32
-	// [ring, 1, n] or [W-1+n, n] F32
-	mask *binding.Tensor
+	mask   *binding.Tensor // [ringCells, 1, n*seqs] or [W-1+n, n] F32
 }
 
 var negInf = float32(math.Inf(-1))
 
+func maskValue(visible bool) float32 {
+	if visible {
+		return 0
+	}
+	return negInf
+}
+
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
-	st := &step{config: c, shape: sh, s: s, flash: sh.n <= few && s.kv != binding.F32}
-	n := int64(sh.n)
-	st.ids = g.Input("ids", binding.I32, n)
-	st.fill(func(b *models.Batch) { st.ids.SetInt32s(b.Tokens) })
-	if sh.media > 0 {
-		st.media = g.Input("media", binding.F32, int64(c.embd), int64(sh.media))
-		st.mediaRows = g.Input("media_rows", binding.I64, int64(sh.media))
-		rows := make([]int64, sh.media)
-		st.fill(func(b *models.Batch) {
-			st.media.SetFloats(b.Media)
-			for i, r := range b.MediaRows {
-				rows[i] = int64(r)
-			}
-			st.mediaRows.SetInt64s(rows)
-		})
+	st := &step{config: c, shape: sh, s: s, flash: sh.few() && s.kv != binding.F32}
+	st.declareRows(g)
+	st.declareConv(g)
+	if i, ok := st.layerOf(false); ok {
+		st.declareFull(g, i)
 	}
-	if sh.outs < sh.n {
-		st.outRows = g.Input("out_rows", binding.I32, int64(sh.outs))
-		st.fill(func(b *models.Batch) { st.outRows.SetInt32s(b.Outputs) })
+	if i, ok := st.layerOf(true); ok {
+		st.declareRing(g, i)
 	}
-	st.declareFull(g)
-	st.declareRing(g)
 	return st
 }
 
-func (st *step) fill(f func(*models.Batch)) { st.fills = append(st.fills, f) }
+// fill runs f before every computation.
+func (st *step) fill(f func(lanes []lane)) { st.fills = append(st.fills, f) }
 
-// has reports whether the model has a layer of the kind, and gives one.
-func (st *step) has(sliding bool) (layer int, ok bool) {
+// layerOf gives a layer of the kind, if there is one; all of one kind are alike.
+func (st *step) layerOf(sliding bool) (layer int, ok bool) {
 	for i, s := range st.sliding {
 		if s == sliding {
 			return i, true
@@ -108,160 +127,260 @@ func (st *step) has(sliding bool) (layer int, ok bool) {
 	return 0, false
 }
 
-func mask(visible bool) float32 {
-	if visible {
-		return 0
+// assign orders batches by sequence.
+func (st *step) assign(lanes []lane, bs []models.Batch) {
+	clear(lanes)
+	for i := range bs {
+		lanes[bs[i].Seq-st.lo] = lane{&bs[i], st.s.seqs[bs[i].Seq].pos}
 	}
-	return negInf
 }
 
-func (st *step) declareFull(g *binding.Graph) {
-	i, ok := st.has(false)
-	if !ok {
-		return
-	}
-	f := &st.full
+// declareRows declares what goes in and comes out.
+func (st *step) declareRows(g *binding.Graph) {
 	n := st.n
-	f.write = g.Input("full.write", binding.I64, int64(n))
-	write := make([]int64, n)
-	st.fill(func(*models.Batch) {
-		for r := range write {
-			write[r] = int64(st.s.pos + r)
+	st.ids = g.Input("ids", binding.I32, int64(n*st.seqs))
+	ids := make([]int32, n*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			row := ids[i*n : (i+1)*n]
+			clear(row)
+			if l.Batch != nil {
+				copy(row, l.Tokens)
+			}
 		}
-		f.write.SetInt64s(write)
+		st.ids.SetInt32s(ids)
 	})
+	if st.shape.media > 0 {
+		st.media = g.Input("media", binding.F32, int64(st.embd), int64(st.shape.media))
+		st.mediaRows = g.Input("media_rows", binding.I64, int64(st.shape.media))
+		st.fill(func(lanes []lane) {
+			var values []float32
+			var rows []int64
+			for i, l := range lanes {
+				if l.Batch == nil {
+					continue
+				}
+				values = append(values, l.Media...)
+				for _, r := range l.MediaRows {
+					rows = append(rows, int64(i*n)+int64(r))
+				}
+			}
+			st.media.SetFloats(values)
+			st.mediaRows.SetInt64s(rows)
+		})
+	}
 	if st.logFloor > 0 {
-		st.tau = g.Input("tau", binding.F32, 1, int64(n))
-		tau := make([]float32, n)
-		st.fill(func(*models.Batch) {
-			for r := range tau {
-				tau[r] = st.config.tau(st.s.pos + r)
+		st.tau = g.Input("tau", binding.F32, 1, int64(n*st.seqs))
+		tau := make([]float32, n*st.seqs)
+		st.fill(func(lanes []lane) {
+			for i, l := range lanes {
+				for r := range n {
+					tau[i*n+r] = st.config.tau(l.pos + r)
+				}
 			}
 			st.tau.SetFloats(tau)
 		})
 	}
-	if n > few {
-		f.mask = g.Input("full.mask", binding.F32, int64(st.nKV), int64(n))
-		m := make([]float32, st.nKV*n)
-		st.fill(func(*models.Batch) {
-			for r := range n {
-				for j := range st.nKV {
-					m[r*st.nKV+j] = mask(j <= st.s.pos+r)
+	st.outRows = g.Input("out_rows", binding.I32, int64(st.outs))
+}
+
+// fillOutputs names the rows that come out, in the order of the batches.
+func (st *step) fillOutputs(bs []models.Batch, rows []int32) {
+	rows = rows[:0]
+	for _, b := range bs {
+		for _, r := range b.Outputs {
+			rows = append(rows, int32((b.Seq-st.lo)*st.n)+r)
+		}
+	}
+	st.outRows.SetInt32s(rows)
+}
+
+// declareConv declares where convolutions read the inputs before the first row
+// and keep the last new ones.
+func (st *step) declareConv(g *binding.Graph) {
+	past, m, size := st.shortconvKernel-1, min(st.n, st.s.conv), st.s.conv
+	st.convRead = g.Input("conv.read", binding.I32, int64(past*st.seqs))
+	st.convWrite = g.Input("conv.write", binding.I64, int64(m*st.seqs))
+	read, write := make([]int32, past*st.seqs), make([]int64, m*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			base := (st.lo + i) * st.s.convRows
+			for j := range past {
+				read[i*past+j] = int32(base + size) // the zero row
+				if p := l.pos - past + j; p >= 0 && l.Batch != nil {
+					read[i*past+j] = int32(base + p%size)
 				}
 			}
-			f.mask.SetFloats(m)
-		})
-		return
-	}
-	st.declareScatter(g, i)
-}
-
-func (st *step) declareScatter(g *binding.Graph, i int) {
-	f := &st.full
-	E, n := st.relExtent, st.n
-	P := E + n - 1
-	f.near = g.Input("full.near", binding.F32, int64(P), 1, int64(n))
-	f.cells = g.Input("full.cells", binding.I64, int64(P))
-	f.base = g.Input("full.base", binding.F32, int64(st.nKV), 1, int64(n))
-	near, cells, base := make([]float32, P*n), make([]int64, P), make([]float32, st.nKV*n)
-	st.fill(func(*models.Batch) {
-		pos := st.s.pos
-		for col := range P {
-			j := pos - E + 1 + col
-			cells[col] = int64(j)
-			if j < 0 {
-				cells[col] = int64(st.nKV - 1) // shapeOf leaves it free
-			}
-			for r := range n {
-				near[r*P+col] = mask(j >= 0 && j <= pos+r)
+			for j := range m {
+				write[i*m+j] = int64(base + size + 1) // the unread row
+				if l.Batch != nil {
+					write[i*m+j] = int64(base + (l.pos+st.n-m+j)%size)
+				}
 			}
 		}
-		for r := range n {
-			for j := range st.nKV {
-				base[r*st.nKV+j] = mask(j <= pos+r)
-			}
-		}
-		f.near.SetFloats(near)
-		f.cells.SetInt64s(cells)
-		f.base.SetFloats(base)
+		st.convRead.SetInt32s(read)
+		st.convWrite.SetInt64s(write)
 	})
-	b := f.base
-	if st.flash {
-		b = g.Cast(b, binding.F16)
-	}
-	f.far = op.FarMask(g, b, int64(st.nHead/st.nHeadKV[i]), int64(st.nHeadKV[i]))
 }
 
-func (st *step) declareRing(g *binding.Graph) {
-	i, ok := st.has(true)
-	if !ok {
-		return
-	}
-	f := &st.ring
-	R, n, W := st.s.ring, st.n, st.slidingWindow
-	nw := min(n, R)
-	f.write = g.Input("ring.write", binding.I64, int64(nw))
-	write := make([]int64, nw)
-	st.fill(func(*models.Batch) {
-		for r := range write {
-			write[r] = int64((st.s.pos + n - nw + r) % R)
+func (st *step) declareFull(g *binding.Graph, layer int) {
+	f := &st.full
+	n := st.n
+	f.write = g.Input("full.write", binding.I64, int64(n), 1, int64(st.seqs))
+	write := make([]int64, n*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			for r := range n {
+				write[i*n+r] = int64(st.s.full - 1)
+				if l.Batch != nil {
+					write[i*n+r] = int64(l.pos + r)
+				}
+			}
 		}
 		f.write.SetInt64s(write)
 	})
-	if n <= few {
-		st.declareCells(g)
+	if st.few() {
+		st.declareScatter(g, layer)
 		return
 	}
-	hkv, before := st.nHeadKV[i], W-1
+	f.mask = g.Input("full.mask", binding.F32, int64(st.nKV), int64(n))
+	mask := make([]float32, st.nKV*n)
+	for r := range n { // relative to pos, which is part of the shape
+		for j := range st.nKV {
+			mask[r*st.nKV+j] = maskValue(j <= st.pos+r)
+		}
+	}
+	st.fill(func([]lane) { f.mask.SetFloats(mask) })
+}
+
+func (st *step) declareScatter(g *binding.Graph, layer int) {
+	f := &st.full
+	E, n, seqs, hkv := st.relExtent, st.n, st.seqs, st.nHeadKV[layer]
+	P := E + n - 1
+	nearBase := g.Input("full.near", binding.F32, int64(P), int64(n), 1, int64(seqs))
+	f.cells = g.Input("full.cells", binding.I64, int64(P), 1, int64(hkv*seqs))
+	base := g.Input("full.base", binding.F32, int64(st.nKV), 1, int64(n), int64(seqs))
+	near, cells, far := make([]float32, P*n*seqs), make([]int64, P*hkv*seqs), make([]float32, st.nKV*n*seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			one := cells[i*hkv*P : (i+1)*hkv*P]
+			for col := range P {
+				j := l.pos - E + 1 + col
+				if one[col] = int64(j); j < 0 || l.Batch == nil {
+					one[col] = int64(st.nKV - 1) // shapeOf leaves it free
+				}
+				for r := range n {
+					near[(i*n+r)*P+col] = maskValue(l.Batch != nil && j >= 0 && j <= l.pos+r)
+				}
+			}
+			for h := 1; h < hkv; h++ {
+				copy(one[h*P:], one[:P])
+			}
+			for r := range n {
+				for j := range st.nKV {
+					far[(i*n+r)*st.nKV+j] = maskValue(j <= l.pos+r) // an idle one looks at its first cell
+				}
+			}
+		}
+		nearBase.SetFloats(near)
+		f.cells.SetInt64s(cells)
+		base.SetFloats(far)
+	})
+	f.near = op.NearMask(g, nearBase, int64(hkv))
+	if st.flash {
+		base = g.Cast(base, binding.F16)
+	}
+	f.far = op.FarMask(g, base, int64(st.nHead/hkv), int64(hkv))
+}
+
+func (st *step) declareRing(g *binding.Graph, layer int) {
+	f := &st.ring
+	R, n := st.s.ring, st.n
+	nw := min(n, R)
+	f.write = g.Input("ring.write", binding.I64, int64(nw), 1, int64(st.seqs))
+	write := make([]int64, nw*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			for r := range nw {
+				write[i*nw+r] = int64(R) // the cell that nobody sees
+				if l.Batch != nil {
+					write[i*nw+r] = int64((l.pos + n - nw + r) % R)
+				}
+			}
+		}
+		f.write.SetInt64s(write)
+	})
+	if st.few() {
+		st.declareCells(g)
+	} else {
+		st.declareWindow(g, st.nHeadKV[layer])
+	}
+}
+
+// declareWindow: column c of the keys stands at position pos-(W-1)+c.
+func (st *step) declareWindow(g *binding.Graph, hkv int) {
+	f := &st.ring
+	n, W := st.n, st.slidingWindow
+	before := W - 1
+	first := st.pos - before
 	if before > 0 {
 		f.gather = g.Input("ring.gather", binding.I32, int64(before), int64(hkv))
 	}
 	nKV := before + n
 	f.mask = g.Input("ring.mask", binding.F32, int64(nKV), int64(n))
-	gather, m := make([]int32, before*hkv), make([]float32, nKV*n)
-	st.fill(func(*models.Batch) {
-		first := st.s.pos - before // the position of column 0
-		for h := range hkv {
-			for c := range before {
-				gather[h*before+c] = int32(max(first+c, 0) % R)
-			}
+	gather, mask := make([]int32, before*hkv), make([]float32, nKV*n)
+	for h := range hkv {
+		for c := range before {
+			gather[h*before+c] = int32(max(first+c, 0) % st.s.ring)
 		}
-		for r := range n {
-			for c := range nKV {
-				d := before + r - c
-				m[r*nKV+c] = mask(first+c >= 0 && d >= 0 && d < W)
-			}
+	}
+	for r := range n {
+		for c := range nKV {
+			d := before + r - c
+			mask[r*nKV+c] = maskValue(first+c >= 0 && d >= 0 && d < W)
 		}
+	}
+	st.fill(func([]lane) {
 		if before > 0 {
 			f.gather.SetInt32s(gather)
 		}
-		f.mask.SetFloats(m)
+		f.mask.SetFloats(mask)
 	})
 }
 
 func (st *step) declareCells(g *binding.Graph) {
 	f := &st.ring
-	R, n, W, E := st.s.ring, st.n, st.slidingWindow, st.relExtSWA
-	f.dist = g.Input("ring.dist", binding.I32, int64(R*n))
-	f.mask = g.Input("ring.mask", binding.F32, int64(R), 1, int64(n))
-	dist, m := make([]int32, R*n), make([]float32, R*n)
-	st.fill(func(*models.Batch) {
-		end := st.s.pos + n
-		for c := range R {
-			j := (end-1)/R*R + c // the last position that was written to cell c
-			if j >= end {
-				j -= R
-			}
-			for r := range n {
-				d := st.s.pos + r - j
-				m[r*R+c] = mask(j >= 0 && d >= 0 && d < W)
-				dist[r*R+c] = int32(E)
-				if d >= 0 && d < E {
-					dist[r*R+c] = int32(d)
+	R, cells, n, W, E := st.s.ring, st.s.ringCells, st.n, st.slidingWindow, st.relExtSWA
+	f.dist = g.Input("ring.dist", binding.I32, int64(cells*n*st.seqs))
+	f.mask = g.Input("ring.mask", binding.F32, int64(cells), 1, int64(n*st.seqs))
+	dist, mask := make([]int32, cells*n*st.seqs), make([]float32, cells*n*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			end := l.pos + n
+			for c := range cells {
+				j := (end-1)/R*R + c // the last position that belongs into cell c
+				if j >= end {
+					j -= R
+				}
+				for r := range n {
+					at := (i*n+r)*cells + c
+					d := l.pos + r - j
+					switch {
+					case l.Batch == nil: // an idle one looks at its first cell
+						mask[at], d = maskValue(c == 0), E
+					case c >= R:
+						mask[at], d = negInf, E
+					default:
+						mask[at] = maskValue(j >= 0 && d >= 0 && d < W)
+					}
+					if d < 0 || d > E {
+						d = E
+					}
+					dist[at] = int32(d)
 				}
 			}
 		}
 		f.dist.SetInt32s(dist)
-		f.mask.SetFloats(m)
+		f.mask.SetFloats(mask)
 	})
 }

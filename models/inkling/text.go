@@ -2,7 +2,6 @@ package inkling
 
 import (
 	"github.com/inkling-go/inkling/binding"
-	"github.com/inkling-go/inkling/binding/op"
 )
 
 // build records one step of the decoder.
@@ -10,7 +9,7 @@ import (
 //	res: [vocab, outs]   logits of the usable vocabulary
 func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 	// Rows of the tower enter as they are: the embedding norm is for tokens.
-	x := g.RMSNorm(g.GetRows(w.Embd, st.ids), w.EmbdNorm, st.eps) // [n_embd, n]
+	x := g.RMSNorm(g.GetRows(w.Embd, st.ids), w.EmbdNorm, st.eps) // [n_embd, n*seqs]
 	if st.media != nil {
 		x = g.SetRows(x, st.media, st.mediaRows)
 	}
@@ -21,7 +20,7 @@ func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 		g.Tap(a, "attn_in", i)
 		y := st.attention(g, l, i, a)
 		g.Tap(y, "attn_out", i)
-		y = op.ShortConv(g, y, l.AttnConv, st.s.layers[i].attnConv)
+		y = st.conv(g, y, l.AttnConv, st.s.layers[i].attnConv)
 		g.Tap(y, "attn_sconv", i)
 		x = g.Add(x, y)
 
@@ -29,16 +28,14 @@ func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 		g.Tap(b, "mlp_in", i)
 		z := st.feedForward(g, l, i, b)
 		g.Tap(z, "mlp_out", i)
-		z = op.ShortConv(g, z, l.MLPConv, st.s.layers[i].mlpConv)
+		z = st.conv(g, z, l.MLPConv, st.s.layers[i].mlpConv)
 		g.Tap(z, "mlp_sconv", i)
 		x = g.Add(x, z)
 		g.Tap(x, "layer", i)
 	}
 
 	// Not before: the convolutions of the last layer have to see every row.
-	if st.outRows != nil {
-		x = g.GetRows(x, st.outRows)
-	}
+	x = g.GetRows(x, st.outRows)
 	x = g.RMSNorm(x, w.Norm, st.eps)
 	g.Tap(x, "final_norm", -1)
 	// The padding of the vocabulary holds anything; it is never computed.
