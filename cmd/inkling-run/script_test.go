@@ -20,6 +20,8 @@ import (
 //	fails N CMD ARGS...   run a command that must end with this exit status and one line on standard error
 //	cut FILE N            take N bytes off the end
 //	gguf FILE ARCH        make a file of this architecture, without tensors
+//	count N PATTERN       check that so many files match
+//	damage CACHE          take the text file from each entry, and leave a partial one beside it
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../../testdata")
 	if err != nil {
@@ -35,7 +37,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "cut": cut, "gguf": makeGGUF,
+			"fails": fails, "cut": cut, "gguf": makeGGUF, "count": count, "damage": damage,
 		},
 	})
 }
@@ -77,4 +79,28 @@ func makeGGUF(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(w.Set("general.architecture", args[1]))
 	ts.Check(w.Commit())
+}
+
+func count(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	found, err := filepath.Glob(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(found) != want {
+		ts.Fatalf("%d files match %s, want %d: %q", len(found), args[1], want, found)
+	}
+}
+
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))
+	ts.Check(err)
+	for _, entry := range entries {
+		text, err := filepath.Glob(filepath.Join(entry, "tiny-*"))
+		ts.Check(err)
+		for _, path := range text {
+			ts.Check(os.Remove(path))
+		}
+		ts.Check(os.Mkdir(entry+".partial", 0o777))
+		ts.Check(os.WriteFile(filepath.Join(entry+".partial", "tiny-BF16.gguf.partial"), []byte("x"), 0o666))
+	}
 }
