@@ -22,14 +22,17 @@ type Graph struct {
 
 // NewGraph makes room for n tensors: inputs, views and results alike.
 func (b *Backend) NewGraph(n int) *Graph {
-	ctx := C.inkling_context_new(C.size_t(n), C.size_t(n))
-	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, C.size_t(n), C.bool(false)), cap: n}
+	// An operation is counted after ggml has made its tensors, of which there are two at most.
+	const slack = 4
+	room := C.size_t(n + slack)
+	ctx := C.inkling_context_new(room, room)
+	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, room, C.bool(false)), cap: n}
 }
 
 // Backend returns the backend that g computes on.
 func (g *Graph) Backend() *Backend { return g.be }
 
-// count checks that there is room for one tensor more: ggml would abort.
+// count notes a tensor. Without room for one more ggml would abort.
 func (g *Graph) count() {
 	if g.n++; g.n > g.cap {
 		panic(&ShapeError{Op: "graph", Reason: fmt.Sprintf("more than %d tensors", g.cap)})

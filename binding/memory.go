@@ -1,5 +1,6 @@
 package binding
 
+// #include <stdlib.h>
 // #include "bridge.h"
 import "C"
 
@@ -12,12 +13,13 @@ import (
 // Declare tensors with New, then give all of them memory by Alloc, or map
 // weights where they lie by Map.
 type Memory struct {
-	be   *Backend
-	ctx  *C.struct_ggml_context
-	bufs []C.ggml_backend_buffer_t
-	cap  int
-	n    int
-	size int64
+	be     *Backend
+	ctx    *C.struct_ggml_context
+	bufs   []C.ggml_backend_buffer_t
+	blocks []unsafe.Pointer // of C memory that buffers lie in
+	cap    int
+	n      int
+	size   int64
 }
 
 // NewMemory makes room for n tensor declarations on b's device.
@@ -67,18 +69,43 @@ func newTensor(ctx *C.struct_ggml_context, t DType, ne []int64) (*Tensor, error)
 }
 
 // Alloc gives every tensor that has no memory yet a place on the device,
-// filled with zero bytes.
+// filled with zero bytes. On the CPU pages are taken only when they are first
+// written, so that a long cache costs what is used of it.
 func (m *Memory) Alloc() error {
-	buf := C.ggml_backend_alloc_ctx_tensors(m.ctx, m.be.b)
-	if buf == nil {
-		if m.n > 0 && m.unplaced() {
-			return fmt.Errorf("device %s: out of memory", m.be.dev.Name())
-		}
+	if !m.unplaced() {
 		return nil
 	}
-	C.ggml_backend_buffer_clear(buf, 0)
+	outOfMemory := fmt.Errorf("device %s: out of memory", m.be.dev.Name())
+	if !m.be.dev.IsCPU() {
+		buf := C.ggml_backend_alloc_ctx_tensors(m.ctx, m.be.b)
+		if buf == nil {
+			return outOfMemory
+		}
+		C.ggml_backend_buffer_clear(buf, 0)
+		m.bufs = append(m.bufs, buf)
+		m.size += int64(C.ggml_backend_buffer_get_size(buf))
+		return nil
+	}
+	size := C.ggml_backend_alloc_ctx_tensors_from_buft_size(m.ctx, C.ggml_backend_get_default_buffer_type(m.be.b))
+	const align = 64 // of a cache line; at least what ggml wants
+	block := C.calloc(1, size+align)
+	if block == nil {
+		return outOfMemory
+	}
+	m.blocks = append(m.blocks, block)
+	at := unsafe.Add(block, (align-uintptr(block)%align)%align)
+	buf := C.ggml_backend_cpu_buffer_from_ptr(at, size)
+	if buf == nil {
+		return outOfMemory
+	}
 	m.bufs = append(m.bufs, buf)
-	m.size += int64(C.ggml_backend_buffer_get_size(buf))
+	m.size += int64(size)
+	ta := C.ggml_tallocr_new(buf)
+	for t := C.ggml_get_first_tensor(m.ctx); t != nil; t = C.ggml_get_next_tensor(m.ctx, t) {
+		if t.data == nil && C.ggml_tallocr_alloc(&ta, t) != C.GGML_STATUS_SUCCESS {
+			return outOfMemory
+		}
+	}
 	return nil
 }
 
@@ -139,6 +166,9 @@ func (m *Memory) Close() {
 	for _, b := range m.bufs {
 		C.ggml_backend_buffer_free(b)
 	}
+	for _, b := range m.blocks {
+		C.free(b)
+	}
 	C.ggml_free(m.ctx)
-	m.bufs, m.ctx = nil, nil
+	m.bufs, m.blocks, m.ctx = nil, nil, nil
 }
