@@ -41,3 +41,12 @@ func (a *byteAlphabet) bytes(s string) (raw []byte, ok bool) {
 	}
 	return raw, true
 }
+
+// spell writes bytes as a token.
+func (a *byteAlphabet) spell(raw string) string {
+	b := make([]rune, len(raw))
+	for i := range len(raw) {
+		b[i] = a.char[raw[i]]
+	}
+	return string(b)
+}

@@ -12,6 +12,7 @@ type tokenizerConfig struct {
 	Added map[string]addedToken `json:"added_tokens_decoder"` // by id; the entries have no id of their own
 	EOS   tokenName             `json:"eos_token"`
 	BOS   tokenName             `json:"bos_token"`
+	Class string                `json:"tokenizer_class"`
 }
 
 // tokenName is a token's string. Older files write an object with the string as "content".
