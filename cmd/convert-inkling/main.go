@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	_ "github.com/inkling-go/inkling/convert/inkling"
+	_ "github.com/inkling-go/inkling/convert/kimik25"
 )
 
 const (

@@ -1,0 +1,123 @@
+package kimik25
+
+import (
+	"slices"
+
+	"github.com/inkling-go/inkling/convert"
+)
+
+// config is what config.json says. Fields keep the words of the published
+// spelling; comments give those of transformers where they differ.
+type config struct {
+	text    textConfig
+	vision  *visionConfig // nil if there is none
+	vl      bool          // Kimi-VL
+	tied    bool          // tie_word_embeddings: asked for, not decided
+	untied  bool          // tie_word_embeddings is there and false
+	mediaID int64         // media_placeholder_token_id, image_token_id; -1 if there is none
+	eosIDs  []int64       // eos_token_id, one or several or none
+	unified bool          // use_unified_vision_chunk
+}
+
+// Bounds that keep what is computed from a config small; the published model has
+// 61 layers, 384 experts, 64 heads and 163840 tokens.
+const (
+	maxLayers  = 4096
+	maxExperts = 65536
+	maxHeads   = 4096
+	maxVocab   = 1 << 24
+	maxGrid    = 4096 // position rows and columns
+)
+
+// parseConfig reads config.json. Text-only checkpoints have the text config at the
+// top level.
+func parseConfig(f *convert.Fields) (*config, error) {
+	modelType := f.StrOr("", "model_type")
+	c := &config{
+		vl:      modelType == typeVL,
+		mediaID: f.IntOr(-1, "media_placeholder_token_id", "image_token_id"),
+		unified: f.BoolOr(false, "use_unified_vision_chunk"),
+	}
+	text := f.Object("text_config")
+	switch {
+	case text != nil:
+		if t := text.StrOr(textTypes[0], "model_type"); !slices.Contains(textTypes, t) {
+			f.Unsupportedf("%s %q, want one of %v", text.Name("model_type"), t, textTypes)
+		}
+	case modelType == typeK25 || modelType == typeVL:
+		f.Failf("text_config is missing")
+	default:
+		text = f
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	c.eosIDs = tokenIDs(f, "eos_token_id")
+	if c.eosIDs == nil {
+		c.eosIDs = tokenIDs(text, "eos_token_id")
+	}
+	// The port's class ties by default, so only what is written counts.
+	tie := f
+	if !tie.Has("tie_word_embeddings") {
+		tie = text
+	}
+	c.tied = tie.BoolOr(false, "tie_word_embeddings")
+	c.untied = tie.Has("tie_word_embeddings") && !c.tied
+	c.text = parseText(text)
+	if v := f.Object("vision_config"); v != nil {
+		c.vision = parseVision(f, v, c)
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// tokenIDs reads a setting that is one token id or a list of them.
+func tokenIDs(f *convert.Fields, name string) []int64 {
+	if !f.Has(name) {
+		return nil
+	}
+	if f.IsList(name) {
+		return f.Ints(name)
+	}
+	return []int64{f.Int(name)}
+}
+
+// mustBe refuses a checkpoint in which a switch of the architecture is set in
+// another way than in all released models: nothing is known of that variant.
+func mustBe(f *convert.Fields, name string, want bool) {
+	if got := f.BoolOr(want, name); got != want {
+		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
+	}
+}
+
+// mustBeStr is [mustBe] for a choice.
+func mustBeStr(f *convert.Fields, name, want string) {
+	if got := f.StrOr(want, name); got != want {
+		f.Unsupportedf("%s is %q, want %q", f.Name(name), got, want)
+	}
+}
+
+// mustBeNum is [mustBe] for a number.
+func mustBeNum(f *convert.Fields, name string, want float64) {
+	if got := f.FloatOr(want, name); got != want {
+		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
+	}
+}
+
+// positive refuses 0 for settings that count or measure something.
+func positive(f *convert.Fields, values map[string]int64) {
+	for _, name := range sortedKeys(values) {
+		if values[name] == 0 {
+			f.Failf("%s is 0, want at least 1", f.Name(name))
+		}
+	}
+}
+
+// atMost refuses a number that is too large.
+func atMost(f *convert.Fields, name string, v, limit int64) {
+	if v > limit {
+		f.Failf("%s is %d, want at most %d", f.Name(name), v, limit)
+	}
+}

@@ -1,0 +1,75 @@
+package kimik25
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/internal/gguf"
+)
+
+const (
+	tinyRandom = "../../testdata/kimi-k25-tiny-random/original"
+	tiny       = "../../testdata/kimi-tiny"
+)
+
+// run converts a checkpoint under the name "m" into a new folder and returns the
+// open outputs by kind.
+func run(t *testing.T, dir string, o convert.OutType) (map[convert.Kind]*gguf.File, convert.Report) {
+	t.Helper()
+	report, err := convert.Run(context.Background(), convert.Options{Dir: dir, OutDir: t.TempDir(), OutType: o, Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[convert.Kind]*gguf.File)
+	for _, f := range report.Files {
+		g, err := gguf.Open(f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		files[f.Kind] = g
+	}
+	return files, report
+}
+
+// refused plans the conversion of a checkpoint and returns the error.
+func refused(t *testing.T, dir string) error {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := convert.Run(context.Background(), convert.Options{Dir: dir, OutDir: out})
+	if err == nil {
+		t.Fatal("converted, want an error")
+	}
+	if left, _ := filepath.Glob(out + "*"); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	return err
+}
+
+// wantError checks the end of an error's text, which is all but the folder's name.
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %q\nwant    %q", err, want)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error of several lines: %q", err)
+	}
+}
+
+// floats returns a tensor of an output as float32.
+func floats(t *testing.T, f *gguf.File, name string) []float32 {
+	t.Helper()
+	info, ok := f.Tensor(name)
+	if !ok {
+		t.Fatalf("no tensor %s in %s", name, f.Path())
+	}
+	v := make([]float32, info.Elems())
+	if err := gguf.DecodeRows(info.Type, v, f.Bytes(info)); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}

@@ -1,0 +1,126 @@
+// Package kimik25 describes checkpoints of the Kimi-K2.5 and Kimi-VL families to
+// the converter: text of the DeepSeek-V3 type (multi-head latent attention and a
+// mixture of experts) and the MoonViT tower for pictures and clips. Plain text
+// checkpoints of that type are read too. It knows the published names and config
+// spelling and those of the port in transformers.
+package kimik25
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/inkling-go/inkling/convert"
+)
+
+// model_types of checkpoints with a tower.
+const (
+	typeK25 = "kimi_k25"
+	typeVL  = "kimi_vl"
+)
+
+// textTypes are the model_types of the text model, alone or as a sub-config.
+var textTypes = []string{"deepseek_v3", "kimi_k2"}
+
+func init() { convert.Register(arch{}) }
+
+// arch implements [convert.Arch].
+type arch struct{}
+
+// Name returns "kimik25".
+func (arch) Name() string { return "kimik25" }
+
+// ModelTypes returns the multimodal types and the text-only ones.
+func (arch) ModelTypes() []string { return append([]string{typeK25, typeVL}, textTypes...) }
+
+// Refuses refuses the older DeepSeek text model, whose router ranks groups of
+// experts in another way, and names what is linear attention.
+func (arch) Refuses(modelType string) string {
+	switch {
+	case modelType == "deepseek_v2":
+		return `model_type "deepseek_v2" has another router than deepseek_v3`
+	case modelType == "kimi_linear":
+		return `model_type "kimi_linear" has linear attention, another architecture than kimi_k25`
+	}
+	return ""
+}
+
+// Plan describes the text file, and the mmproj file if there is a tower.
+func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
+	if err := refusePacked(src); err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(src.Config)
+	if err != nil {
+		return nil, err
+	}
+	processor, err := readProcessor(src, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{c: c, src: src, processor: processor, match: convert.NewMatcher(src)}
+	text := convert.File{Kind: convert.Text, Arch: "deepseek2", Tensors: p.textTensors()}
+	mmproj := convert.File{Kind: convert.MMProj, Arch: "clip", Tensors: p.visionTensors()}
+	p.skipRest()
+	if err := cmp.Or(p.err, p.match.Err()); err != nil {
+		return nil, err
+	}
+	tok, err := p.tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	text.KV = slices.Concat(p.textKeys(), tok.kv)
+	files := []convert.File{text}
+	if len(mmproj.Tensors) > 0 {
+		mmproj.KV = p.mmprojKeys(tok.template)
+		files = append(files, mmproj)
+	} else {
+		p.notef("the checkpoint has no tower: there is no mmproj file")
+	}
+	return &convert.Plan{Files: files, Notes: p.notes}, nil
+}
+
+// planner collects the parts of a plan.
+type planner struct {
+	c         *config
+	src       *convert.Source
+	processor *processorConfig
+	match     *convert.Matcher
+	notes     []string
+	err       error // the first
+}
+
+// notef adds a note for the user.
+func (p *planner) notef(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+// failf makes a contradiction between config.json and the tensors the error.
+func (p *planner) failf(format string, args ...any) {
+	if p.err == nil {
+		p.err = &convert.FormatError{Path: p.src.Config.File(), Off: -1, Msg: fmt.Sprintf(format, args...)}
+	}
+}
+
+// has reports whether the checkpoint has a tensor.
+func (p *planner) has(name string) bool {
+	_, ok := p.src.Tensors.Tensor(name)
+	return ok
+}
+
+// hasPrefix reports whether the checkpoint has a tensor with the prefix.
+func (p *planner) hasPrefix(prefix string) bool {
+	return slices.ContainsFunc(p.src.Tensors.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// sortedKeys returns the keys of m in order, so that messages do not vary.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// reversed turns a row-major shape into ggml's order, ne0 first.
+func reversed(shape []int64) []int64 {
+	dims := slices.Clone(shape)
+	slices.Reverse(dims)
+	return dims
+}
