@@ -32,6 +32,11 @@ var (
 type Params struct {
 	Backend *binding.Backend
 	NoMmap  bool // copy the weights instead of mapping the file
+
+	// ImageRescale is the factor by which pictures are scaled before they are
+	// cut into tiles; 0 leaves that to the file. A projector whose processor
+	// knows no such factor refuses another value.
+	ImageRescale float64
 }
 
 // Batch is what one sequence adds in a step: rows that follow what it holds.
@@ -99,7 +104,9 @@ type Checkpoint interface {
 	Bytes() int64 // host memory
 }
 
-// Projector turns media into rows for the text decoder.
+// Projector turns media into rows for the text decoder. What not every
+// architecture takes is in interfaces of its own: AudioProjector and, for
+// video, PairProjector.
 type Projector interface {
 	Embd() int // width of a row; must be the decoder's
 	// HasImage and HasAudio say which towers the file holds.
@@ -110,6 +117,24 @@ type Projector interface {
 	// EncodeImage returns ImageRows(im.W, im.H) rows.
 	EncodeImage(im *media.Image) ([]float32, error)
 	Close()
+}
+
+// AudioProjector is a Projector with an audio tower, if HasAudio says so.
+type AudioProjector interface {
+	// AudioRows is the number of rows that n samples become.
+	AudioRows(n int) int
+	// EncodeAudio returns AudioRows(len(samples)) rows.
+	//
+	//	samples: mono, media.SampleRate a second, -1..1
+	EncodeAudio(samples []float32) ([]float32, error)
+}
+
+// PairProjector is a Projector whose image tower sees two frames of a video at
+// once: for it a clip is a list of pictures of two frames each.
+type PairProjector interface {
+	// EncodePair returns ImageRows(a.W, a.H) rows for frame a and the next one,
+	// b, of the same size.
+	EncodePair(a, b *media.Image) ([]float32, error)
 }
 
 type (

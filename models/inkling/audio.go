@@ -23,3 +23,15 @@ func (a *audio) build(g *binding.Graph, ids *binding.Tensor) *binding.Tensor {
 	sum := g.SumRows(g.Cont(g.Permute(rows, 1, 0, 2, 3))) // [1, n_embd, n]
 	return g.RMSNorm(g.Reshape(sum, embd, n), a.Norm, a.eps)
 }
+
+// rowIDs are the rows of the table that dMel levels pick.
+//
+//	levels: [mels] of each frame, 0..bins-1
+//	res:    [mels] of each frame: mel·bins + level
+func rowIDs(levels []int32, mels, bins int) []int32 {
+	ids := make([]int32, len(levels))
+	for i, level := range levels {
+		ids[i] = int32(i%mels*bins) + level
+	}
+	return ids
+}

@@ -2,14 +2,11 @@ package inkling
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
-	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
-	"github.com/inkling-go/inkling/models"
 )
 
 // The reference's figures for float32: intermediate results 1e-4, logits 1e-3.
@@ -167,86 +164,6 @@ func TestGreedyGolden(t *testing.T) {
 		}
 		if want := goldenIDs(g, fmt.Sprintf("prompt%d.generated", p)); !slices.Equal(got, want) {
 			t.Errorf("prompt %d: generated %v, want %v", p, got, want)
-		}
-	}
-}
-
-// TestImagesGolden compares the image tower, from the file of the picture on.
-func TestImagesGolden(t *testing.T) {
-	g := testutil.OpenGolden(t, random, "images")
-	p := loadRandomTowers(t)
-	for i, file := range []string{"image0_100x80.png", "image1_80x80.png", "image2_37x121.png"} {
-		im := readImage(t, file)
-		want := g.Ints(fmt.Sprintf("image%d.num_patches", i))[0]
-		if n := p.ImageRows(im.W, im.H); int64(n) != want {
-			t.Errorf("%s: %d rows, want %d", file, n, want)
-		}
-		got, err := p.EncodeImage(im)
-		if err != nil {
-			t.Fatal(err)
-		}
-		testutil.Close(t, file, got, g.Floats(fmt.Sprintf("image%d.features", i)), tapTol)
-	}
-}
-
-func readImage(t testing.TB, file string) *media.Image {
-	t.Helper()
-	data, err := os.ReadFile(testutil.Testdata(t, random, "media", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	im, err := media.DecodeImage(file, data, media.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return im
-}
-
-// TestImagePromptsGolden runs prompts with one and three pictures: text rows are
-// normed once, the tower's rows not at all.
-func TestImagePromptsGolden(t *testing.T) {
-	g := testutil.OpenGolden(t, random, "image_prompts")
-	images := testutil.OpenGolden(t, random, "images")
-	m := loadRandom(t)
-	const imageSlot = 1040 // <|unused_200054|> of this vocabulary
-	for _, prompt := range []struct {
-		name   string
-		images []int
-	}{{"image0", []int{0}}, {"image1", []int{1}}, {"image2", []int{2}}, {"three_images", []int{0, 1, 2}}} {
-		ids := goldenIDs(g, prompt.name+".input_ids")
-		b := models.Batch{Tokens: slices.Clone(ids)}
-		for r, id := range ids {
-			if id == imageSlot {
-				b.MediaRows = append(b.MediaRows, int32(r))
-			}
-			if r >= len(ids)-16 {
-				b.Outputs = append(b.Outputs, int32(r))
-			}
-		}
-		for _, i := range prompt.images {
-			b.Media = append(b.Media, images.Floats(fmt.Sprintf("image%d.features", i))...)
-		}
-		m.OnTap = func(name string, _ int, _ [4]int64, got []float32) {
-			if name == "embed_norm" {
-				testutil.Close(t, prompt.name+".inputs_embeds", got, g.Floats(prompt.name+".inputs_embeds"), tapTol)
-			}
-		}
-		c := newTestCache(t, m, 256, binding.F32)
-		logits := make([]float32, 16*m.Config().Vocab)
-		if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
-			t.Fatal(err)
-		}
-		m.OnTap = nil
-		testutil.Close(t, prompt.name+".logits_last16", logits, g.Floats(prompt.name+".logits_last16"), logitTol)
-		last := logits[15*m.Config().Vocab:]
-		var got []int32
-		for range 16 {
-			id := int32(testutil.Argmax(last))
-			got = append(got, id)
-			last = forward(t, m, c, []int32{id}, false)
-		}
-		if want := goldenIDs(g, prompt.name+".generated"); !slices.Equal(got, want) {
-			t.Errorf("%s: generated %v, want %v", prompt.name, got, want)
 		}
 	}
 }

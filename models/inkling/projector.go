@@ -39,6 +39,9 @@ func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	}
 	if r.bool("clip.has_vision_encoder") {
 		pr.Vision = r.vision()
+		if p.ImageRescale != 0 && pr.Vision != nil {
+			pr.Vision.cfg.RescaleFrac = p.ImageRescale
+		}
 		pr.embd = r.int("clip.vision.projection_dim", 0)
 	}
 	if r.bool("clip.has_audio_encoder") {
@@ -102,6 +105,16 @@ func (r *projectorReader) int(key string, def int) int {
 	return int(v)
 }
 
+// count reads an integer that may be 0.
+func (r *projectorReader) count(key string, def int) int {
+	v, err := r.f.UintOr(key, uint64(def))
+	r.note(err)
+	if err == nil && v > math.MaxInt32 {
+		r.note(fmt.Errorf("%s: key %q: %d is too large", r.f.Path(), key, v))
+	}
+	return int(v)
+}
+
 func (r *projectorReader) float(key string, def float64) float64 {
 	v, err := r.f.FloatOr(key, def)
 	r.note(err)
@@ -118,16 +131,23 @@ func (r *projectorReader) rgb(key string) (v [3]float32) {
 	return v
 }
 
+// defaultMaxLongEdge bounds the rescaling of pictures where the file does not.
+const defaultMaxLongEdge = 2048
+
+func (r *projectorReader) tiles() media.TileConfig {
+	return media.TileConfig{
+		Patch:              r.int("clip.vision.patch_size", 0),
+		Temporal:           r.int("inkling.vision.temporal_patch_size", 2),
+		Mean:               r.rgb("clip.vision.image_mean"),
+		Std:                r.rgb("clip.vision.image_std"),
+		RescaleFrac:        r.float("inkling.vision.rescale_image_frac", 0),
+		RescaleMaxLongEdge: r.count("inkling.vision.rescale_max_long_edge", defaultMaxLongEdge),
+	}
+}
+
 func (r *projectorReader) vision() *vision {
 	v := &vision{
-		cfg: media.TileConfig{
-			Patch:              r.int("clip.vision.patch_size", 0),
-			Temporal:           r.int("inkling.vision.temporal_patch_size", 2),
-			Mean:               r.rgb("clip.vision.image_mean"),
-			Std:                r.rgb("clip.vision.image_std"),
-			RescaleFrac:        r.float("inkling.vision.rescale_image_frac", 0),
-			RescaleMaxLongEdge: r.int("inkling.vision.rescale_max_long_edge", 2048),
-		},
+		cfg: r.tiles(),
 		eps: float32(r.float("clip.vision.attention.layer_norm_epsilon", 1e-6)),
 	}
 	depth := r.int("clip.vision.block_count", 0)
@@ -162,6 +182,11 @@ func (r *projectorReader) audio() *audio {
 		return nil
 	}
 	a.bins = int(t.Dims[1] / int64(a.mels))
+	if a.mels != media.MelBins || a.bins != media.DMelLevels {
+		r.note(&models.UnsupportedError{File: r.f.Path(), Msg: fmt.Sprintf("audio tower for %d mel bands of %d levels, this program makes %d of %d",
+			a.mels, a.bins, media.MelBins, media.DMelLevels)})
+		return nil
+	}
 	return a
 }
 
@@ -187,6 +212,28 @@ func (p *Projector) EncodeImage(im *media.Image) ([]float32, error) {
 		return nil, err
 	}
 	return p.encodeTiles(ts)
+}
+
+// EncodePair returns one row per tile of two video frames of one size; a is in
+// the first temporal slot of each tile, b in the second.
+func (p *Projector) EncodePair(a, b *media.Image) ([]float32, error) {
+	ts, err := media.TilesPair(a, b, p.Vision.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return p.encodeTiles(ts)
+}
+
+// AudioRows is the number of frames, each of which becomes a row.
+func (p *Projector) AudioRows(n int) int { return media.MelFrames(n) }
+
+// EncodeAudio returns one row per frame of 800 samples.
+func (p *Projector) EncodeAudio(samples []float32) ([]float32, error) {
+	mel, err := media.Mel(samples)
+	if err != nil {
+		return nil, err
+	}
+	return p.encodeFrames(rowIDs(media.DMel(mel), p.Audio.mels, p.Audio.bins))
 }
 
 func (p *Projector) encodeTiles(ts *media.TileSet) ([]float32, error) {
