@@ -1,0 +1,138 @@
+package kimik25
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/models"
+	"github.com/inkling-go/inkling/models/layers"
+)
+
+// Model is the text decoder on one device.
+type Model struct {
+	// OnTap, if set, is called with every named intermediate result of the next
+	// steps, whose memory is then kept: for comparing with reference values.
+	OnTap layers.OnTap
+
+	cfg     *config
+	be      *binding.Backend
+	w       *weights
+	own     *models.Weights
+	derived *binding.Memory
+	exec    *layers.Executor[shape, []models.Batch]
+	caches  uint64
+}
+
+func open(f *gguf.File, p models.Params) (models.Model, error) {
+	cfg, err := readConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, []models.Batch](p.Backend)}
+	if m.w, m.own, err = bindWeights(f, cfg, p); err != nil {
+		return nil, err
+	}
+	if m.derived, err = m.w.derive(p.Backend, cfg); err != nil {
+		m.own.Close()
+		return nil, fmt.Errorf("%s: %w", f.Path(), err)
+	}
+	return m, nil
+}
+
+// Config returns what programs need to know of the model.
+func (m *Model) Config() models.Config {
+	c := m.cfg
+	return models.Config{Arch: "deepseek2", Embd: c.embd, Vocab: c.vocab, Context: c.contextLength, Layers: c.blockCount}
+}
+
+// NewCache makes room for seqs sequences of size positions each.
+func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error) {
+	m.caches++
+	c, err := newCache(m.be, m.cfg, m.caches, seqs, size, kv)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+var errForeignCache = errors.New("the cache belongs to another architecture")
+
+// Forward computes batches behind the rows of c. Batches of the same few rows
+// share one graph, others take one after another.
+func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32) error {
+	s, ok := c.(*cache)
+	if !ok {
+		return errForeignCache
+	}
+	return layers.Forward(c, m.Config(), few, batches, logits, func(bs []models.Batch, logits []float32) error {
+		return m.run(s, bs, logits)
+	})
+}
+
+// run computes batches that share one graph.
+func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
+	for _, b := range bs {
+		s.begin(b.Seq, len(b.Tokens))
+	}
+	sh := shapeOf(s, bs)
+	var err error
+	if m.OnTap != nil {
+		err = layers.RunTapped(m.be, bs, logits, m.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
+			return m.newStep(s, sh, onTap)
+		})
+	} else {
+		err = m.exec.Run(sh, sh.few(), bs, logits, func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range bs {
+		s.seqs[b.Seq].pos += len(b.Tokens)
+	}
+	return nil
+}
+
+// What one layer adds to a graph, at most: tensors, tensors more for each
+// expert that a token uses, and for each block of queries that a long prefill
+// is cut into.
+const (
+	nodesPerLayer  = 128
+	nodesPerExpert = 2
+	nodesPerBlock  = 16
+)
+
+// newStep builds the graph of shape sh on the cache s.
+func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
+	blocks := op.LatentBlocks(int64(sh.rows.N), int64(sh.nKV), int64(m.cfg.nHead), int64(sh.rows.Seqs))
+	perLayer := nodesPerLayer + nodesPerExpert*m.cfg.nExpertUsed + nodesPerBlock*int(blocks)
+	g := m.be.NewGraph(perLayer*m.cfg.blockCount + nodesPerLayer)
+	g.OnTap = onTap
+	st := newStep(g, m.cfg, s, sh)
+	out := g.Output(st.build(g, m.w))
+	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: st.filler()}
+}
+
+// ComputeBytes measures the graph of the last rows rows of a full cache.
+func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
+	s, ok := c.(*cache)
+	if !ok {
+		return 0, errForeignCache
+	}
+	sh := shape{cache: s.id, rows: layers.Rows{N: min(rows, s.size), Seqs: 1, Outs: 1}, nKV: roundUp(s.size+1, cellPad)}
+	err = binding.Guard(func() {
+		step := m.newStep(s, sh, nil)
+		n = step.Graph.Measure()
+		step.Graph.Close()
+	})
+	return n, err
+}
+
+// Close frees the model. Its caches must be closed before.
+func (m *Model) Close() {
+	m.exec.Close()
+	m.derived.Close()
+	m.own.Close()
+}

@@ -1,0 +1,28 @@
+package kimik25
+
+import "github.com/inkling-go/inkling/binding"
+
+// build records one step of the decoder.
+//
+//	res: [vocab, outs]
+func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
+	x := st.PutMedia(g, g.GetRows(w.Embd, st.IDs)) // [n_embd, N]
+	g.Tap(x, "inputs_embeds", -1)
+	for i, l := range w.Layers {
+		a := g.RMSNorm(x, l.AttnNorm, st.eps)
+		g.Tap(a, "attn_in", i)
+		y := st.attention(g, w, i, a)
+		g.Tap(y, "o_proj", i)
+		if i == len(w.Layers)-1 { // from here on rows do not meet any more
+			x, y = g.GetRows(x, st.OutRows), g.GetRows(y, st.OutRows)
+		}
+		x = g.Add(x, y)
+		b := g.RMSNorm(x, l.FFNNorm, st.eps)
+		g.Tap(b, "mlp_in", i)
+		x = g.Add(x, st.feedForward(g, l, i, b))
+		g.Tap(x, "layer", i)
+	}
+	x = g.RMSNorm(x, w.Norm, st.eps)
+	g.Tap(x, "final_norm", -1)
+	return g.MulMat(w.Output, x)
+}

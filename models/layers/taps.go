@@ -1,0 +1,42 @@
+package layers
+
+import "github.com/inkling-go/inkling/binding"
+
+// OnTap is called with a named intermediate result. layer is -1 outside of layers.
+type OnTap func(name string, layer int, shape [4]int64, values []float32)
+
+// RunTapped computes one step on a graph of its own whose named results are
+// kept, and calls onTap with each in the order of the graph: for comparing with
+// reference values. build gets what Graph.OnTap has to be.
+func RunTapped[A any](be *binding.Backend, arg A, out []float32, onTap OnTap, build func(func(*binding.Graph, *binding.Tensor, string, int)) *Step[A]) error {
+	type tap struct {
+		t     *binding.Tensor
+		name  string
+		layer int
+	}
+	var taps []tap
+	exec := NewExecutor[struct{}, A](be)
+	defer exec.Close()
+	err := exec.Run(struct{}{}, false, arg, out, func() *Step[A] {
+		return build(func(g *binding.Graph, t *binding.Tensor, name string, layer int) {
+			taps = append(taps, tap{g.Output(g.Cont(t)), name, layer})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range taps {
+		values := make([]float32, t.t.Elems())
+		if t.t.Type() == binding.I32 {
+			ids := make([]int32, len(values))
+			t.t.Int32s(ids)
+			for i, id := range ids {
+				values[i] = float32(id)
+			}
+		} else {
+			t.t.Floats(values)
+		}
+		onTap(t.name, t.layer, t.t.Shape(), values)
+	}
+	return nil
+}
