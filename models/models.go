@@ -33,6 +33,10 @@ type Params struct {
 	Backend *binding.Backend
 	NoMmap  bool // copy the weights instead of mapping the file
 
+	// MaxClipPatches bounds what a ClipProjector takes as one item, since its
+	// memory grows with them and its time with their square; 0 is its default.
+	MaxClipPatches int
+
 	// ImageRescale is the factor by which pictures are scaled before they are
 	// cut into tiles; 0 leaves that to the file. A projector whose processor
 	// knows no such factor refuses another value.
@@ -106,7 +110,7 @@ type Checkpoint interface {
 
 // Projector turns media into rows for the text decoder. What not every
 // architecture takes is in interfaces of its own: AudioProjector and, for
-// video, PairProjector.
+// video, PairProjector or ClipProjector.
 type Projector interface {
 	Embd() int // width of a row; must be the decoder's
 	// HasImage and HasAudio say which towers the file holds.
@@ -135,6 +139,21 @@ type PairProjector interface {
 	// EncodePair returns ImageRows(a.W, a.H) rows for frame a and the next one,
 	// b, of the same size.
 	EncodePair(a, b *media.Image) ([]float32, error)
+}
+
+// ClipProjector is a Projector whose tower sees all frames of an item at once.
+// An item is a whole clip or a chunk of it, as the layout has it.
+type ClipProjector interface {
+	// ClipRule says how the checkpoint wants clips to be sampled and laid out.
+	ClipRule() media.ClipRule
+	// FitFrame brings a frame of an item of n frames to the size that the tower sees.
+	FitFrame(im *media.Image, layout media.ClipLayout, n int) (*media.Image, error)
+	// ClipRows is the number of rows that an item becomes, however many fitted
+	// frames of w x h pixels it has.
+	ClipRows(w, h int) int
+	// EncodeClip returns ClipRows rows for the fitted frames of one item, which
+	// all have the same size.
+	EncodeClip(frames []*media.Image, layout media.ClipLayout) ([]float32, error)
 }
 
 type (
