@@ -39,6 +39,9 @@ type guard struct {
 func newGuard(v *token.Vocab) *guard {
 	g := &guard{v: v, signs: map[rune]bool{}, prefixes: map[string]bool{}, suffixes: map[string]bool{}}
 	list := v.Specials()
+	if _, ok := newKimi(v); ok {
+		list = append(list, videoPlaceholder) // no token everywhere, but as good as one in templates
+	}
 	for _, s := range list {
 		g.longest = max(g.longest, len(s))
 		if first, _ := utf8.DecodeRuneInString(s); isSign(first) {

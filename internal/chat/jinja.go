@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ardanlabs/jinja"
@@ -20,7 +19,8 @@ type jinjaRenderer struct {
 	template string
 	compiled *jinja.Template
 	guard    *guard
-	lists    bool // the template can take content as a list of parts
+	kimi     *kimi // nil for other vocabularies
+	lists    bool  // the template can take content as a list of parts
 }
 
 func newJinja(v *token.Vocab, template string) (*jinjaRenderer, error) {
@@ -33,7 +33,8 @@ func newJinja(v *token.Vocab, template string) (*jinjaRenderer, error) {
 	}
 	// Templates that look at the type of anything look at the type of parts; older ones only know strings.
 	lists := strings.Contains(template, ".type") || strings.Contains(template, "['type']") || strings.Contains(template, `["type"]`)
-	return &jinjaRenderer{v: v, template: template, compiled: t, guard: newGuard(v), lists: lists}, nil
+	k, _ := newKimi(v)
+	return &jinjaRenderer{v: v, template: template, compiled: t, guard: newGuard(v), kimi: k, lists: lists}, nil
 }
 
 // Render runs the template and cuts its output at the special tokens that the template wrote. Placeholders of media must be as many
@@ -41,11 +42,11 @@ func newJinja(v *token.Vocab, template string) (*jinjaRenderer, error) {
 func (r *jinjaRenderer) Render(c Conversation, o Options) ([]token.Segment, []Part, error) {
 	m := r.guard.newMask(r.template)
 	// The first pass sees all texts, the second masks them.
-	see := valueBuilder{text: func(s string, _ bool) (string, error) { m.see(s); return s, nil }, lists: r.lists}
+	see := valueBuilder{text: func(s string, _ bool) (string, error) { m.see(s); return s, nil }, lists: r.lists, kimi: r.kimi != nil}
 	if _, err := see.data(r.v, c, o); err != nil {
 		return nil, nil, err
 	}
-	hide := valueBuilder{text: m.hide, lists: r.lists}
+	hide := valueBuilder{text: m.hide, lists: r.lists, kimi: r.kimi != nil}
 	data, err := hide.data(r.v, c, o)
 	if err != nil {
 		return nil, nil, err
@@ -54,15 +55,18 @@ func (r *jinjaRenderer) Render(c Conversation, o Options) ([]token.Segment, []Pa
 	if err != nil {
 		return nil, nil, fmt.Errorf("chat template: %w", err)
 	}
-	media := mediaParts(c)
-	segs, err := placeMedia(r.v, r.v.SplitSpecial(text), media)
-	if err != nil {
-		return nil, nil, err
+	var media []Part
+	for _, p := range c.Media() {
+		media = append(media, *p)
 	}
-	for i := range segs {
-		segs[i].Text = m.show(segs[i].Text)
+	w := mediaWriter{p: r.kimi}
+	if err := w.place(r.v, r.v.SplitSpecial(text), media); err != nil {
+		return nil, nil, fmt.Errorf("chat template: %w", err)
 	}
-	return segs, media, nil
+	for i := range w.segs {
+		w.segs[i].Text = m.show(w.segs[i].Text)
+	}
+	return w.segs, w.media, nil
 }
 
 // run executes the template. The engine panics on some misuse of values; the template came with a model file, so that is its error.
@@ -73,41 +77,4 @@ func (r *jinjaRenderer) run(data map[string]jinja.Value) (text string, err error
 		}
 	}()
 	return r.compiled.RenderValues(data)
-}
-
-// mediaParts lists the media of a conversation in order.
-func mediaParts(c Conversation) []Part {
-	var media []Part
-	for _, m := range c.Messages {
-		for _, p := range m.Content {
-			if p.Kind != Text {
-				media = append(media, p)
-			}
-		}
-	}
-	return media
-}
-
-// placeMedia turns the placeholder tokens of segs into media segments, the first for the first medium and so on.
-func placeMedia(v *token.Vocab, segs []token.Segment, media []Part) ([]token.Segment, error) {
-	n := 0
-	for i, s := range segs {
-		if s.Kind != token.ControlSegment {
-			continue
-		}
-		kinds := slotKinds(v, s.ID)
-		if kinds == nil {
-			continue
-		}
-		if n < len(media) && !slices.Contains(kinds, media[n].Kind) {
-			piece, _ := v.Token(s.ID)
-			return nil, fmt.Errorf("chat template: placeholder %s where the conversation has %s %d", piece, media[n].Kind, n)
-		}
-		segs[i] = token.Segment{Kind: token.MediaSegment, Media: n}
-		n++
-	}
-	if n != len(media) {
-		return nil, fmt.Errorf("chat template: %d media placeholders for the %d media of the conversation", n, len(media))
-	}
-	return segs, nil
 }

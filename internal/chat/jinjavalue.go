@@ -16,6 +16,7 @@ import (
 type valueBuilder struct {
 	text  func(s string, name bool) (string, error)
 	lists bool // content may be a list of parts
+	kimi  bool // tools are sorted, and there in the style of TypeScript too, as Kimi's tokenizer class passes them
 	err   error
 }
 
@@ -50,6 +51,15 @@ func (b *valueBuilder) data(v *token.Vocab, c Conversation, o Options) (map[stri
 	tools := c.Tools
 	if o.Tools != nil {
 		tools = o.Tools
+	}
+	if len(tools) > 0 && b.kimi {
+		if ts, ok := typescriptTools(tools); ok {
+			data["tools_ts_str"] = b.str(ts)
+		}
+		var err error
+		if tools, err = sortedTools(tools); err != nil {
+			return nil, err
+		}
 	}
 	if len(tools) > 0 {
 		var list []jinja.Value

@@ -35,11 +35,17 @@ type Parser interface {
 	Warnings() []string
 }
 
-// NewParser returns the parser for the model's vocabulary: of Inkling's protocol if it has its tokens, else one that takes all text
-// for content.
-func NewParser(v *token.Vocab) Parser {
+// NewParser is [NewParserAfter] of a prompt that leaves nothing open.
+func NewParser(v *token.Vocab) Parser { return NewParserAfter(v, nil) }
+
+// NewParserAfter returns the parser for the model's vocabulary: of Inkling's or Kimi's protocol if it has its tokens, else one that
+// takes all text for content. The ids of the prompt say where the model goes on: Kimi's may end within its thinking.
+func NewParserAfter(v *token.Vocab, prompt []int32) Parser {
 	if p, ok := newProtocol(v); ok {
 		return &inklingParser{v: v, p: p}
+	}
+	if p, ok := newKimi(v); ok {
+		return newKimiParser(v, p, prompt)
 	}
 	stop, err := StopIDs(v)
 	if err != nil {

@@ -77,7 +77,7 @@ func newProtocol(v *token.Vocab) (p *protocol, ok bool) {
 // inside a turn is not among them.
 func StopIDs(v *token.Vocab) ([]int32, error) {
 	var ids []int32
-	for _, s := range []string{tokEndSampling, tokEndOfText, "<|im_end|>", "[EOS]"} {
+	for _, s := range []string{tokEndSampling, tokEndOfText, tokImEnd, tokKimiEOS} {
 		if id, ok := v.ID(s); ok {
 			ids = append(ids, id)
 		}
@@ -98,9 +98,10 @@ func NeverSampled(v *token.Vocab, unpadded int) []int32 {
 		unpadded = v.Used()
 	}
 	var ids []int32
+	placeholder, isPlaceholder := v.ID(videoPlaceholder)
 	for i := range v.N() {
 		id := int32(i)
-		if i >= unpadded || v.Type(id) == token.Unused || isSlot(v, id) {
+		if i >= unpadded || v.Type(id) == token.Unused || isSlot(v, id) || isPlaceholder && id == placeholder {
 			ids = append(ids, id)
 		}
 	}

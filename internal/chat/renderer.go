@@ -25,23 +25,33 @@ type Renderer interface {
 // Kinds of renderers.
 const (
 	KindInkling = "inkling" // the native protocol
+	KindKimi    = "kimi"    // the native protocol
 	KindJinja   = "jinja"   // the model's chat template
 )
 
 // NewRenderer returns the renderer for a vocabulary and the chat template that came with it, which may be empty. A template that
-// writes Inkling's protocol is replaced by the native renderer; any other one is run.
+// writes Inkling's or Kimi's protocol is replaced by the native renderer; any other one is run.
 func NewRenderer(v *token.Vocab, template string) (r Renderer, kind string, err error) {
-	p, ok := newProtocol(v)
+	p, inkling := newProtocol(v)
+	k, kimi := newKimi(v)
 	if template == "" {
-		if !ok {
-			return nil, "", errors.New("no chat template, and the vocabulary does not have Inkling's tokens")
+		switch {
+		case inkling:
+			return &inklingRenderer{p: p, zero: "0.0"}, KindInkling, nil
+		case kimi:
+			return &kimiRenderer{p: k, style: defaultStyle}, KindKimi, nil
 		}
-		return &inklingRenderer{p: p, zero: "0.0"}, KindInkling, nil
+		return nil, "", errors.New("no chat template, and the vocabulary has neither Inkling's nor Kimi's tokens")
 	}
 	j, err := newJinja(v, template)
-	if ok {
+	if inkling {
 		if zero, native := recognise(v, p, template, j); native {
 			return &inklingRenderer{p: p, zero: zero}, KindInkling, nil
+		}
+	}
+	if kimi {
+		if style, native := recogniseKimi(v, k, template, j); native {
+			return &kimiRenderer{p: k, style: style}, KindKimi, nil
 		}
 	}
 	if err != nil {
