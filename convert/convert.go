@@ -3,9 +3,11 @@
 // A [Source] is the folder of a checkpoint. The architecture that its config.json
 // names, an [Arch], makes a [Plan] of it: which files come out, with which keys,
 // and for every tensor of theirs the rows of the checkpoint tensor that it is made
-// of. [Run] carries the plan out. It maps the checkpoint, converts one tensor at a
-// time by chunks of rows on all cores, and gives the files their names only when
-// all of them are complete.
+// of. [Run] carries the plan out. It maps the checkpoint, reads each shard once from
+// front to back, converts chunks of rows on all cores into their places in the
+// outputs, and gives the files their names only when all of them are complete.
+//
+// Weights may come quantised; package quantin makes numbers of them.
 //
 // Architectures live in packages of their own and are linked in by a blank import.
 package convert
@@ -15,9 +17,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -29,10 +32,24 @@ type Options struct {
 	OutDir   string  // for the outputs, created if it is not there; empty for Dir
 	Name     string  // of the model, in file names and general.name; empty for that of Dir
 	OutType  OutType // empty for OutAuto
-	DryRun   bool    // plan and report only
-	Force    bool    // replace existing outputs
-	AllowNaN bool    // convert weights that are NaN or infinite as they are
-	Workers  int     // goroutines that convert; 0 for one per core
+	Recipe   Recipe  // types of the language model's tensors; nil for that of OutType
+	Imatrix  *Imatrix
+	Only     []Kind // the files to write; nil for all
+	NoMTP    bool   // leave the layers for multi-token prediction out; without it they must be there if the index lists them
+	SplitMax int64  // bytes of data of a file, beyond which a model is split; 0 for one file
+	DryRun   bool   // plan and report only
+	Force    bool   // replace existing outputs
+	AllowNaN bool   // convert weights that are NaN or infinite as they are
+	Workers  int    // goroutines that convert; 0 for one per core
+
+	// Keep leaves incomplete files in place when the context is cancelled, with a
+	// journal beside them. Resume goes on with such a run, or with one that was
+	// killed: what its journal lists is checked and not converted again.
+	Keep, Resume bool
+
+	// Verify reads the outputs back and compares them with the checkpoint. Outputs
+	// that are all there are then compared only, unless Force is set.
+	Verify bool
 
 	// Progress, if not nil, is called from one goroutine at a time: before each
 	// tensor, and as its bytes are written.
@@ -44,6 +61,9 @@ type Progress struct {
 	File        string // path of the output in work
 	Tensor      string // of it, in work
 	Done, Total int64  // bytes, over all outputs
+
+	Shard                 string // of the checkpoint, being read
+	ShardDone, ShardTotal int64  // bytes of it
 }
 
 // Report is what a conversion did, or in a dry run would do.
@@ -52,12 +72,17 @@ type Report struct {
 	Files []FileReport
 	Notes []string // what the user should know
 	Took  time.Duration
+
+	Memory   int64            // bytes of buffers at most, beside the pages of the checkpoint
+	Kept     int64            // bytes of the outputs that an interrupted run had written
+	Verified []TensorVerified // with Options.Verify
 }
 
 // FileReport is one output of a [Report].
 type FileReport struct {
 	Kind    Kind
 	Path    string
+	More    []string // the other parts of a split model
 	Tensors int
 	Bytes   int64       // of the tensors' data
 	Types   []TypeCount // by ggml's number of the type
@@ -72,14 +97,18 @@ type TypeCount struct {
 
 // Run converts a checkpoint. Either all outputs are complete under their names
 // when it returns, or an error is returned and nothing is left of them. A
-// cancelled context is such an error.
+// cancelled context is such an error, but see Options.Keep.
 //
 // Errors that tell kinds apart: [FormatError] and those of the safetensors package
 // for broken input, [UnsupportedError], [TensorsError], [NonFiniteError],
 // [RangeError]; one that wraps fs.ErrExist if an output exists and Force is not set.
 func Run(ctx context.Context, o Options) (Report, error) {
 	start := time.Now()
-	src, arch, err := OpenSource(o.Dir)
+	o.OutType = cmp.Or(o.OutType, OutAuto)
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	src, arch, err := openSource(o.Dir, o.NoMTP)
 	if err != nil {
 		return Report{}, err
 	}
@@ -93,149 +122,93 @@ func run(ctx context.Context, src *Source, arch Arch, o Options) (Report, error)
 	if err != nil {
 		return Report{}, err
 	}
+	files, err := wanted(plan.Files, o)
+	if err != nil {
+		return Report{}, err
+	}
 	names, err := namesFor(o)
 	if err != nil {
 		return Report{}, err
 	}
 	report := Report{Arch: arch.Name(), Notes: append(src.Notes, plan.Notes...)}
-	outs := make([]output, len(plan.Files))
-	for i, f := range plan.Files {
-		if outs[i], err = newOutput(src, f, o.OutType, names); err != nil {
+	outs := make([]output, len(files))
+	for i, f := range files {
+		if outs[i], err = newOutput(src, f, o, names); err != nil {
 			return Report{}, err
 		}
 		report.Files = append(report.Files, outs[i].report())
-		report.Notes = append(report.Notes, outs[i].notes(o.OutType)...)
+		report.Notes = append(report.Notes, outs[i].notes()...)
 	}
-	err = checkPaths(outs, o.Force)
-	if o.DryRun {
-		if err != nil {
-			report.Notes = append(report.Notes, err.Error())
-		}
-		return report, nil
-	}
+	w, err := newWriting(src, outs, o)
 	if err != nil {
 		return Report{}, err
 	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	w := &writing{src: src, outs: outs, o: o, pipe: newPipe(o.Workers)}
-	for _, f := range report.Files {
-		w.total += f.Bytes
-	}
-	defer w.pipe.stop()
-	if err := inFolder(names.outDir, func() error { return w.all(ctx) }); err != nil {
-		return Report{}, err
-	}
-	if w.bad.Count > 0 {
-		report.Notes = append(report.Notes, "kept "+w.bad.text())
-	}
-	return report, nil
+	report.Memory = int64(o.Workers) * workBuffers * w.largestChunk()
+	return report, w.carryOut(ctx, &report, names.outDir)
 }
 
-// writing is the state of writing the outputs.
-type writing struct {
-	src  *Source
-	outs []output
-	o    Options
-	pipe *pipe
-
-	done, total int64          // bytes of tensors
-	bad         NonFiniteError // so far
-}
-
-// all writes the outputs and gives them their names.
-func (w *writing) all(ctx context.Context) (err error) {
-	writers := make([]*gguf.Writer, 0, len(w.outs))
-	defer func() {
-		for _, gw := range writers {
-			err = errors.Join(err, gw.Abort()) // nothing to do after a commit
-		}
-	}()
-	for _, out := range w.outs {
-		gw, err := gguf.Create(out.path)
-		if err != nil {
-			return err
-		}
-		writers = append(writers, gw)
-		if err := w.one(ctx, gw, out); err != nil {
-			return err
-		}
-	}
-	if w.bad.Count > 0 && !w.o.AllowNaN {
-		w.bad.Dir = w.src.Dir
-		return &w.bad
-	}
-	return commitAll(ctx, writers, w.outs)
-}
-
-// one writes the header and the data of one output.
-func (w *writing) one(ctx context.Context, gw *gguf.Writer, out output) error {
-	for _, kv := range out.kv {
-		if err := gw.Set(kv.Key, kv.Value); err != nil {
-			return err
-		}
-	}
-	for i, t := range out.file.Tensors {
-		if err := gw.AddTensor(t.Name, out.types[i], t.Dims); err != nil {
-			return err
-		}
-	}
-	for i, t := range out.file.Tensors {
-		if err := w.tensor(ctx, gw, out, t, out.types[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tensor converts one tensor. Once weights are found that the run will fail for,
-// the rest is read only to count them.
-func (w *writing) tensor(ctx context.Context, gw *gguf.Writer, out output, t Tensor, to gguf.Type) error {
-	job, err := newRowJob(t, w.src.Tensors.Bytes, to, w.pipe.chunkBytes)
-	if err != nil {
-		return err
-	}
-	w.progress(out, t, 0)
-	var c counts
-	pages := releaser{src: w.src, job: job}
-	convert := func(dst io.Writer) error {
-		c, err = w.pipe.run(ctx, dst, job, func(n, rows int64) {
-			w.progress(out, t, n)
-			pages.upTo(rows)
-		})
-		return err
-	}
-	if w.bad.Count > 0 && !w.o.AllowNaN {
-		err = convert(io.Discard)
-	} else {
-		err = gw.WriteTensor(t.Name, convert)
-	}
+// carryOut does what the options want of the planned outputs.
+func (w *writing) carryOut(ctx context.Context, report *Report, dir string) error {
+	blocked := cmp.Or(checkPaths(w.outs, w.o.Force), checkSpace(dir, w.progress.Total, w.o.Resume))
 	switch {
-	case err != nil:
+	case w.o.DryRun:
+		if blocked != nil {
+			report.Notes = append(report.Notes, blocked.Error())
+		}
+		return nil
+	case w.o.Verify && !w.o.Force && w.written():
+		return w.verify(ctx, report)
+	case blocked != nil:
+		return blocked
+	}
+	if err := inFolder(dir, func() error { return w.all(ctx) }); err != nil {
 		return err
-	case c.beyond > 0:
-		return &RangeError{w.src.Dir, c.first, c.beyond, to.String()}
-	case c.nonFinite > 0:
-		if w.bad.Count == 0 {
-			w.bad.First = c.first
-		}
-		w.bad.Count += c.nonFinite
-		w.bad.Tensors++
-		if to == gguf.Q8_0 && w.o.AllowNaN {
-			return fmt.Errorf("%w, which %v has no place for", &NonFiniteError{
-				w.src.Dir, c.nonFinite, 1, c.first,
-			}, to)
-		}
+	}
+	report.Kept = w.kept
+	report.Notes = append(report.Notes, w.notes()...)
+	if w.o.Verify {
+		return w.verify(ctx, report)
 	}
 	return nil
 }
 
-func (w *writing) progress(out output, t Tensor, n int64) {
-	w.done += n
-	if w.o.Progress != nil {
-		w.o.Progress(Progress{File: out.path, Tensor: t.Name, Done: w.done, Total: w.total})
+// wanted returns the planned files that the options ask for.
+func wanted(files []File, o Options) ([]File, error) {
+	var list []File
+	for _, f := range files {
+		if (o.Only == nil || slices.Contains(o.Only, f.Kind)) && !(o.NoMTP && f.Kind == MTP) {
+			list = append(list, f)
+		}
 	}
+	if len(list) == 0 {
+		return nil, &UnsupportedError{o.Dir, fmt.Sprintf("the checkpoint makes no file of the kinds wanted: %v", o.Only)}
+	}
+	return list, nil
+}
+
+// notes says what the user should know of the weights that were converted.
+func (w *writing) notes() []string {
+	var notes []string
+	if w.bad.Count > 0 {
+		notes = append(notes, "kept "+w.bad.text())
+	}
+	if w.rounded > 0 {
+		notes = append(notes, plural(w.rounded, "row")+" of codes rounded again, as the scales do not fit the output type")
+	}
+	var all loss
+	n := int64(0)
+	for _, t := range w.targets {
+		if t.loss != nil && t.loss.squares > 0 {
+			all.squares += t.loss.squares
+			all.errors += t.loss.errors
+			n++
+		}
+	}
+	if n > 0 {
+		notes = append(notes, fmt.Sprintf("%s of the checkpoint rounded again to the nearest type; relative error %.4f",
+			plural(n, "quantised tensor"), math.Sqrt(all.errors/all.squares)))
+	}
+	return notes
 }
 
 // names are where the outputs go and what they are called.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -107,6 +109,12 @@ func (f *Fields) IsNull(name string) bool { return string(f.obj[name]) == "null"
 
 // IsList reports whether a member is a list.
 func (f *Fields) IsList(name string) bool { return bytes.HasPrefix(f.obj[name], []byte("[")) }
+
+// IsObject reports whether a member is an object.
+func (f *Fields) IsObject(name string) bool { return bytes.HasPrefix(f.obj[name], []byte("{")) }
+
+// Members returns the names of all members, sorted.
+func (f *Fields) Members() []string { return slices.Sorted(maps.Keys(f.obj)) }
 
 // Object returns a member that is an object; nil if it is absent.
 func (f *Fields) Object(name string) *Fields {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/inkling-go/inkling/convert/quantin"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -11,8 +12,7 @@ import (
 // checkpoint. It collects everything that is wrong, so that a user sees all of it
 // at once, in [Matcher.Err].
 type Matcher struct {
-	dir     string
-	ckpt    *safetensors.Checkpoint
+	src     *Source
 	used    map[string]bool
 	missing []string
 	shapes  []string
@@ -21,7 +21,7 @@ type Matcher struct {
 
 // NewMatcher returns a Matcher over the tensors of a checkpoint.
 func NewMatcher(src *Source) *Matcher {
-	return &Matcher{dir: src.Dir, ckpt: src.Tensors, used: make(map[string]bool)}
+	return &Matcher{src: src, used: make(map[string]bool)}
 }
 
 // Spelling is a form in which a wanted tensor may be stored.
@@ -49,23 +49,29 @@ func rowsOf(dims []int64) int64 {
 }
 
 // Part looks up the first of the spellings that the checkpoint has and returns it
-// as n rows of an output tensor. The first spelling is the one that is called
+// as n rows of an output tensor. Quantised weights go by the name and the shape that
+// they would have as numbers. The first spelling is the one that is called
 // missing if there is none. Axes of length 1 do not matter: they do not move any
 // element.
 func (m *Matcher) Part(n int64, spellings ...Spelling) Part {
 	for _, s := range spellings {
-		from, ok := m.ckpt.Tensor(s.Name)
+		from, ok := m.src.Weights.Find(s.Name)
 		if !ok {
 			continue
 		}
 		m.used[s.Name] = true
+		p := Part{N: n, From: from.Parts[0], Rows: s.Rows, Transposed: s.Transposed}
 		switch {
-		case !isFloat(from.DType):
-			m.refuse(from)
-		case !slices.Equal(squeeze(from.Shape), squeeze(s.Shape)):
+		case from.Format != quantin.Plain:
+			p.Weights = from
+		case !isFloat(p.From.DType):
+			m.refuse(p.From)
+			return p
+		}
+		if !slices.Equal(squeeze(from.Shape), squeeze(s.Shape)) {
 			m.shapes = addOnce(m.shapes, fmt.Sprintf("%s %v, want %v", s.Name, from.Shape, s.Shape))
 		}
-		return Part{N: n, From: from, Rows: s.Rows, Transposed: s.Transposed}
+		return p
 	}
 	m.missing = addOnce(m.missing, spellings[0].Name)
 	return Part{N: n}
@@ -83,7 +89,7 @@ func addOnce(list []string, s string) []string {
 // refuse records a tensor of a type that is not converted.
 func (m *Matcher) refuse(t safetensors.Tensor) {
 	if m.err == nil {
-		m.err = &UnsupportedError{m.dir, fmt.Sprintf(
+		m.err = &UnsupportedError{m.src.Dir, fmt.Sprintf(
 			"tensor %s is %s; weights are read as F32, F16, BF16 and F64", t.Name, t.DType)}
 	}
 }
@@ -98,7 +104,7 @@ func (m *Matcher) Err() error {
 		return m.err
 	}
 	var unknown []string
-	for _, name := range m.ckpt.Names() {
+	for _, name := range m.src.Weights.Names() {
 		if !m.used[name] {
 			unknown = append(unknown, name)
 		}
@@ -106,7 +112,7 @@ func (m *Matcher) Err() error {
 	if len(m.shapes)+len(m.missing)+len(unknown) == 0 {
 		return nil
 	}
-	return &TensorsError{Dir: m.dir, Missing: m.missing, Unknown: unknown, Shapes: m.shapes}
+	return &TensorsError{Dir: m.src.Dir, Missing: m.missing, Unknown: unknown, Shapes: m.shapes}
 }
 
 // squeeze returns a shape without its axes of length 1.

@@ -28,7 +28,7 @@ func TestMemory(t *testing.T) {
 		limit   int64 // bytes above the start
 	}{
 		{OutBF16, 2, 96 << 20},
-		{OutQ8_0, 64, maxPipeBytes + 64<<20},
+		{OutQ8_0, 64, maxWorkBytes + 64<<20},
 	} {
 		t.Run(fmt.Sprintf("%s/%d workers", tc.out, tc.workers), func(t *testing.T) {
 			debug.FreeOSMemory()
@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 			if grown := most.anon - start.anon; grown <= 0 || grown > tc.limit {
 				t.Errorf("anonymous memory grew by %d MiB, want at most %d", grown>>20, tc.limit>>20)
 			}
-			if grown, limit := most.file-start.file, int64(2*releaseBytes+maxPipeBytes/3); grown <= 0 || grown > limit {
+			if grown, limit := most.file-start.file, int64(maxWorkBytes/3+64<<20); grown <= 0 || grown > limit {
 				t.Errorf("mapped memory grew by %d MiB, want at most %d", grown>>20, limit>>20)
 			}
 		})

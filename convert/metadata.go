@@ -8,15 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-
-	"github.com/inkling-go/inkling/internal/gguf"
 )
 
 // quantVersion is general.quantization_version, GGML_QNT_VERSION of ggml.h.
 const quantVersion = uint32(2)
 
 // general returns the general.* keys of a file as gguf-py writes them.
-func general(src *Source, f File, title string, fileType gguf.Type) ([]KV, error) {
+func general(src *Source, f File, title string, fileType uint32) ([]KV, error) {
 	kv := []KV{
 		{"general.architecture", f.Arch},
 		{"general.type", generalType(f.Kind)},
@@ -43,16 +41,16 @@ func general(src *Source, f File, title string, fileType gguf.Type) ([]KV, error
 		}
 	}
 	return append(kv,
-		KV{"general.file_type", fileTypes[fileType]},
+		KV{"general.file_type", fileType},
 		KV{"general.quantization_version", quantVersion}), nil
 }
 
 // generalType returns general.type.
 func generalType(k Kind) string {
-	if k == Text {
-		return "model"
+	if k == MMProj {
+		return string(k)
 	}
-	return string(k)
+	return "model"
 }
 
 // samplingDefaults translates generation_config.json to the general.sampling.*

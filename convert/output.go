@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,83 +13,205 @@ import (
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
-// output is one output file, ready to be written.
+// output is one output file, or model in several files, ready to be written.
 type output struct {
-	file  File
-	path  string
-	kv    []KV        // all keys
-	types []gguf.Type // of file.Tensors
-	sizes []int64     // in bytes, of file.Tensors
+	file    File
+	kv      []KV // all keys, those about the parts aside
+	targets []*target
+	parts   []outPart
+	fell    int // tensors whose type did not fit their rows
 }
 
-// newOutput settles the types of a file's tensors, its keys and its name.
-func newOutput(src *Source, f File, o OutType, n names) (output, error) {
-	if o == "" {
-		o = OutAuto
-	}
+// outPart is one file: targets [first, end).
+type outPart struct {
+	path       string
+	first, end int
+}
+
+// newOutput settles the types of a file's tensors, its keys and its names.
+func newOutput(src *Source, f File, o Options, n names) (output, error) {
 	out := output{file: f}
 	share := make(map[gguf.Type]int64) // elements that follow the output type, by type
+	types := typesFor(f, o)
 	for _, t := range f.Tensors {
-		to := o.tensorType(t)
-		row, err := to.RowBytes(t.Dims[0])
+		to, err := types.of(t)
 		if err != nil {
-			return output{}, fmt.Errorf("tensor %s: %w", t.Name, err)
+			return output{}, err
 		}
-		out.types = append(out.types, to)
-		out.sizes = append(out.sizes, row*product(t.Dims[1:]))
+		if to.fell {
+			out.fell++
+		}
+		x, err := newTarget(t, "", to.t)
+		if err != nil {
+			return output{}, err
+		}
 		if !t.keepsF32() {
-			share[to] += t.Elems()
+			share[to.t] += t.Elems()
+		}
+		if x.importance, err = o.Imatrix.of(t, to.t); err != nil {
+			return output{}, err
+		}
+		out.targets = append(out.targets, x)
+		if to.t == gguf.NVFP4 {
+			scale, err := x.factored()
+			if err != nil {
+				return output{}, err
+			}
+			out.targets = append(out.targets, scale)
+		}
+		if o.OutType == OutAuto && lossy(t, to.t) {
+			x.loss = new(loss)
 		}
 	}
-	fileType := o.fileType(share)
+	label, fileType := types.label(share)
 	var err error
 	if out.kv, err = general(src, f, n.title, fileType); err != nil {
 		return output{}, err
 	}
 	out.kv = append(out.kv, f.KV...)
-	out.path = filepath.Join(n.outDir, f.Kind.fileName(n.model, strings.ToUpper(fileType.String())))
+	if o.Imatrix != nil && f.Kind != MMProj {
+		out.kv = append(out.kv, o.Imatrix.keys()...)
+	}
+	out.split(filepath.Join(n.outDir, f.Kind.stem(n.model, label)), o.SplitMax)
 	return out, nil
 }
 
+// lossy reports whether weights that came quantised are rounded again.
+func lossy(t Tensor, to gguf.Type) bool {
+	for _, p := range t.Parts {
+		if p.Weights != nil {
+			packs, ok := p.Weights.Packs()
+			return !ok || packs != to
+		}
+	}
+	return false
+}
+
+// split distributes the tensors over files of at most a number of bytes of data, 0
+// for one file. A tensor that is larger has a file of its own.
+func (out *output) split(stem string, most int64) {
+	var size int64
+	from := 0
+	for i, t := range out.targets {
+		n := t.rows * t.rowBytes
+		if most > 0 && i > from && size+n > most {
+			out.parts = append(out.parts, outPart{"", from, i})
+			from, size = i, 0
+		}
+		size += n
+	}
+	out.parts = append(out.parts, outPart{"", from, len(out.targets)})
+	for i := range out.parts {
+		p := &out.parts[i]
+		p.path = stem + ".gguf"
+		if len(out.parts) > 1 {
+			p.path = fmt.Sprintf("%s-%05d-of-%05d.gguf", stem, i+1, len(out.parts))
+		}
+		for _, t := range out.targets[p.first:p.end] {
+			t.path = p.path
+		}
+	}
+}
+
+// open begins the files and gives the targets their places in them. again: they are
+// there from an interrupted run. The writers are returned even with an error.
+func (out *output) open(again bool) ([]*gguf.Writer, error) {
+	var writers []*gguf.Writer
+	for no, p := range out.parts {
+		gw, err := gguf.Create, error(nil)
+		if again {
+			gw = gguf.Reopen
+		}
+		w, err := gw(p.path)
+		if again && errors.Is(err, fs.ErrNotExist) {
+			w, err = gguf.Create(p.path)
+		}
+		if err != nil {
+			return writers, err
+		}
+		writers = append(writers, w)
+		for _, kv := range out.keys(no) {
+			if err := w.Set(kv.Key, kv.Value); err != nil {
+				return writers, err
+			}
+		}
+		for i, t := range out.targets[p.first:p.end] {
+			if err := w.AddTensor(t.Name, t.to, t.Dims); err != nil {
+				return writers, err
+			}
+			t.write = func(p []byte, off int64) error { return w.WriteAt(i, p, off) }
+			t.read = func(p []byte, off int64) error { return w.ReadAt(i, p, off) }
+			t.keep = func(n int64) { w.Kept(i, n) }
+		}
+		if err := w.Begin(); err != nil {
+			return writers, err
+		}
+	}
+	return writers, nil
+}
+
+// keys returns the keys of a part. As llama.cpp's gguf-split has it, the first one
+// has all of the model's.
+func (out *output) keys(no int) []KV {
+	if len(out.parts) == 1 {
+		return out.kv
+	}
+	kv := []KV{
+		{"split.no", uint16(no)},
+		{"split.count", uint16(len(out.parts))},
+		{"split.tensors.count", int32(len(out.targets))},
+	}
+	if no == 0 {
+		kv = append(slices.Clone(out.kv), kv...)
+	}
+	return kv
+}
+
 // report describes the file.
-func (o output) report() FileReport {
-	r := FileReport{Kind: o.file.Kind, Path: o.path, Tensors: len(o.types)}
-	for i, t := range o.types {
-		r.Bytes += o.sizes[i]
-		at, found := slices.BinarySearchFunc(r.Types, t, func(c TypeCount, t gguf.Type) int { return int(c.Type) - int(t) })
+func (out *output) report() FileReport {
+	r := FileReport{Kind: out.file.Kind, Path: out.parts[0].path, Tensors: len(out.targets)}
+	for _, p := range out.parts[1:] {
+		r.More = append(r.More, p.path)
+	}
+	for _, t := range out.targets {
+		n := t.rows * t.rowBytes
+		r.Bytes += n
+		at, found := slices.BinarySearchFunc(r.Types, t.to, func(c TypeCount, t gguf.Type) int { return int(c.Type) - int(t) })
 		if !found {
-			r.Types = slices.Insert(r.Types, at, TypeCount{Type: t})
+			r.Types = slices.Insert(r.Types, at, TypeCount{Type: t.to})
 		}
 		r.Types[at].Tensors++
-		r.Types[at].Bytes += o.sizes[i]
+		r.Types[at].Bytes += n
 	}
 	return r
 }
 
 // notes says where the types are not those asked for.
-func (o output) notes(want OutType) []string {
-	n := 0
-	for i, t := range o.types {
-		if want == OutQ8_0 && t == gguf.F16 && !o.file.Tensors[i].keepsF32() {
-			n++
-		}
-	}
-	if n == 0 {
+func (out *output) notes() []string {
+	if out.fell == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: tensors kept in f16 since their rows are no multiple of 32: %d", o.path, n)}
+	return []string{fmt.Sprintf("%s: tensors of another type since their rows are no multiple of the block: %d",
+		out.parts[0].path, out.fell)}
+}
+
+// journalPath returns where the run with this output keeps its journal.
+func (out *output) journalPath() string {
+	return strings.TrimSuffix(out.parts[0].path, ".gguf") + ".journal.partial"
 }
 
 // checkPaths refuses to replace files that are there.
 func checkPaths(outs []output, force bool) error {
 	for _, out := range outs {
-		st, err := os.Lstat(out.path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case !force || !st.Mode().IsRegular():
-			return &fs.PathError{Op: "write", Path: out.path, Err: fs.ErrExist}
+		for _, p := range out.parts {
+			st, err := os.Lstat(p.path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				return err
+			case !force || !st.Mode().IsRegular():
+				return &fs.PathError{Op: "write", Path: p.path, Err: fs.ErrExist}
+			}
 		}
 	}
 	return nil
@@ -116,24 +237,6 @@ func inFolder(dir string, do func() error) error {
 		}
 	}
 	return err
-}
-
-// commitAll gives the outputs their names. If one cannot be had, those before it
-// are removed again: half a model is none.
-func commitAll(ctx context.Context, writers []*gguf.Writer, outs []output) error {
-	for i, gw := range writers {
-		err := context.Cause(ctx)
-		if err == nil {
-			err = gw.Commit()
-		}
-		if err != nil {
-			for _, out := range outs[:i] {
-				err = errors.Join(err, os.Remove(out.path))
-			}
-			return err
-		}
-	}
-	return nil
 }
 
 // CheckName returns what is wrong with the name of a model as part of file names.

@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -46,18 +44,9 @@ func TestParts(t *testing.T) {
 	} {
 		for _, size := range []int64{1, 16, 1 << 20} {
 			t.Run(fmt.Sprintf("%s/%d bytes", tc.name, size), func(t *testing.T) {
-				job, err := newRowJob(tc.x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F32, size)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := newPipe(2)
-				defer p.stop()
-				var out bytes.Buffer
-				if _, err := p.run(context.Background(), &out, job, func(_, _ int64) {}); err != nil {
-					t.Fatal(err)
-				}
-				got := make([]float32, out.Len()/4)
-				if err := gguf.DecodeRows(gguf.F32, got, out.Bytes()); err != nil {
+				out, _ := encode(t, tc.x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F32, size, 2)
+				got := make([]float32, len(out)/4)
+				if err := gguf.DecodeRows(gguf.F32, got, out); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -91,7 +80,11 @@ func TestPartsBounds(t *testing.T) {
 			if tc.tr {
 				size = 6 * 4 * 4
 			}
-			if _, err := newRowJob(x, bytesOf(make([]byte, size)), gguf.F32, 1); (err != nil) != tc.bad {
+			o, err := newTarget(x, "", gguf.F32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := unitsOf([]*target{o}, bytesOf(make([]byte, size)), 1); (err != nil) != tc.bad {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -105,16 +98,7 @@ func TestPartsCounts(t *testing.T) {
 		{N: 2, From: safetensors.Tensor{Name: "bad", DType: safetensors.BF16}},
 	}}
 	data := map[string][]byte{"good": {0x80, 0x3f, 0x80, 0x3f}, "bad": {0x80, 0x3f, 0xc0, 0x7f}} // 1 1, 1 NaN
-	job, err := newRowJob(x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F16, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPipe(1)
-	defer p.stop()
-	got, err := p.run(context.Background(), &bytes.Buffer{}, job, func(_, _ int64) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, got := encode(t, x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F16, 1, 1)
 	if want := (counts{nonFinite: 1, first: "bad"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

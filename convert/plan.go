@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"github.com/inkling-go/inkling/convert/quantin"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -17,12 +18,13 @@ type Kind string
 const (
 	Text   Kind = "text"   // the language model
 	MMProj Kind = "mmproj" // the towers for images and sound
+	MTP    Kind = "mtp"    // the layers for multi-token prediction
 )
 
-// fileName returns the name of a file of this kind for a model and output type,
-// as llama.cpp's tools name it.
-func (k Kind) fileName(model, outtype string) string {
-	name := model + "-" + outtype + ".gguf"
+// stem returns the name of a file of this kind for a model and output type, as
+// llama.cpp's tools name it, without its extension.
+func (k Kind) stem(model, outtype string) string {
+	name := model + "-" + outtype
 	if k == Text {
 		return name
 	}
@@ -49,14 +51,21 @@ type Tensor struct {
 	Dims  []int64 // ggml order, ne0 (the row) first
 	F32   bool    // stays F32 whatever the output type
 	Parts []Part  // one after the other; experts that are tensors of their own make one part each
+
+	// Literal has the values of a tensor that is of no checkpoint tensor. There are
+	// no parts then, and the type is F32.
+	Literal []float32
 }
 
 // Part is a run of rows of an output tensor and where the checkpoint has them. The
 // rows of a vector are its elements.
 type Part struct {
-	N    int64 // rows of the output
-	From safetensors.Tensor
+	N    int64              // rows of the output
+	From safetensors.Tensor // the numbers, or the codes
 	Rows RowMap
+
+	// Weights are what the codes and their scales stand for; nil if From is numbers.
+	Weights *quantin.Weights
 
 	// Transposed: the rows of the output are the N columns of the ne0 checkpoint
 	// rows from Rows.First on.
@@ -65,6 +74,9 @@ type Part struct {
 
 // dtype returns the type of the checkpoint's weights; false if the parts differ.
 func (t Tensor) dtype() (safetensors.DType, bool) {
+	if t.Parts == nil {
+		return safetensors.F32, true
+	}
 	d := t.Parts[0].From.DType
 	for _, p := range t.Parts {
 		if p.From.DType != d {

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,21 +89,48 @@ func bytesOf(data []byte) func(safetensors.Tensor) []byte {
 	return func(safetensors.Tensor) []byte { return data }
 }
 
-// encode converts a tensor whose rows are in data, in chunks of one row.
-func encode(t *testing.T, tensor Tensor, data []byte, to gguf.Type) ([]byte, counts) {
+// counts are the weights of a run that need attention.
+type counts struct {
+	nonFinite, beyond int64
+	first             string // the checkpoint tensor with the first that is no number
+}
+
+// encode converts a tensor into memory, by chunks of some bytes.
+func encode(t *testing.T, x Tensor, data func(safetensors.Tensor) []byte, to gguf.Type, size int64, workers int) ([]byte, counts) {
 	t.Helper()
-	job, err := newRowJob(tensor, bytesOf(data), to, 1)
+	w, out := writingOf(t, x, data, to, size, workers)
+	err := w.each(context.Background(), w.units, w.convert)
+	c := counts{nonFinite: w.bad.Count, first: w.bad.First}
+	var beyond *RangeError
+	var bad *NonFiniteError
+	if errors.As(err, &beyond) {
+		c.beyond = beyond.Count
+	} else if err != nil && !errors.As(err, &bad) {
+		t.Fatal(err)
+	}
+	return out, c
+}
+
+// writingOf is a run that makes one tensor, and the bytes that it will have.
+func writingOf(t *testing.T, x Tensor, data func(safetensors.Tensor) []byte, to gguf.Type, size int64, workers int) (*writing, []byte) {
+	t.Helper()
+	o, err := newTarget(x, "", to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPipe(2)
-	defer p.stop()
-	var out bytes.Buffer
-	c, err := p.run(context.Background(), &out, job, func(_, _ int64) {})
+	out := make([]byte, o.rows*o.rowBytes)
+	o.write = func(p []byte, off int64) error {
+		copy(out[off:], p)
+		return nil
+	}
+	list, err := unitsOf([]*target{o}, data, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Bytes(), c
+	return &writing{
+		src: &Source{Tensors: new(safetensors.Checkpoint)}, o: Options{Workers: workers, AllowNaN: true},
+		targets: []*target{o}, units: list,
+	}, out
 }
 
 // TestEncode converts one row of 32 elements, the first ones as given.
@@ -147,7 +174,7 @@ func TestEncode(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := Tensor{Name: "x", Dims: []int64{32, 1}, Parts: []Part{{N: 1, From: safetensors.Tensor{DType: tc.from}}}}
-			got, c := encode(t, x, tc.data, tc.to)
+			got, c := encode(t, x, bytesOf(tc.data), tc.to, 1, 2)
 			if tc.want != nil && !bytes.Equal(got, tc.want) {
 				t.Errorf("%x\nwant %x", got, tc.want)
 			}
@@ -177,29 +204,14 @@ func TestPipeOrder(t *testing.T) {
 		for _, size := range []int64{1, 25, 100, 1 << 20} {
 			for _, workers := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%v/%d bytes/%d workers", to, size, workers), func(t *testing.T) {
-					p := newPipe(workers)
-					defer p.stop()
-					for range 2 { // the second time with used buffers
-						job, err := newRowJob(x, bytesOf(data), to, size)
-						if err != nil {
-							t.Fatal(err)
-						}
-						var out bytes.Buffer
-						var told, rows int64
-						if _, err := p.run(context.Background(), &out, job, func(n, r int64) { told, rows = told+n, r }); err != nil {
-							t.Fatal(err)
-						}
-						got := make([]float32, slabs*half*ne0)
-						if err := gguf.DecodeRows(to, got, out.Bytes()); err != nil {
-							t.Fatal(err)
-						}
-						for i, v := range got {
-							if want := float32(2 * (i / ne0)); v != want {
-								t.Fatalf("element %d is %v, want %v", i, v, want)
-							}
-						}
-						if told != int64(out.Len()) || rows != slabs*half {
-							t.Errorf("told of %d bytes and %d rows, wrote %d and %d", told, rows, out.Len(), slabs*half)
+					out, _ := encode(t, x, bytesOf(data), to, size, workers)
+					got := make([]float32, slabs*half*ne0)
+					if err := gguf.DecodeRows(to, got, out); err != nil {
+						t.Fatal(err)
+					}
+					for i, v := range got {
+						if want := float32(2 * (i / ne0)); v != want {
+							t.Fatalf("element %d is %v, want %v", i, v, want)
 						}
 					}
 				})
@@ -208,47 +220,35 @@ func TestPipeOrder(t *testing.T) {
 	}
 }
 
-// failAfter fails, or does something else, when n bytes are written.
-type failAfter struct {
-	n  int
-	do func() error
-}
-
-func (f *failAfter) Write(p []byte) (int, error) {
-	if f.n -= len(p); f.n <= 0 {
-		return 0, f.do()
-	}
-	return len(p), nil
-}
-
-// TestPipeStops ends conversions in the middle; the pipe works on afterwards.
-func TestPipeStops(t *testing.T) {
+// TestStops ends conversions in the middle.
+func TestStops(t *testing.T) {
 	x := Tensor{Name: "x", Dims: []int64{1, 1000}, Parts: []Part{{N: 1000, From: safetensors.Tensor{DType: safetensors.F32}}}}
-	job, err := newRowJob(x, bytesOf(make([]byte, 4000)), gguf.F16, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPipe(2)
-	defer p.stop()
-	full := errors.New("disk full")
-	if _, err := p.run(context.Background(), &failAfter{100, func() error { return full }}, job, func(_, _ int64) {}); !errors.Is(err, full) {
-		t.Errorf("error %v, want %v", err, full)
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	why := errors.New("enough")
-	stop := &failAfter{100, func() error { cancel(why); return nil }}
-	if _, err := p.run(ctx, stop, job, func(_, _ int64) {}); !errors.Is(err, why) {
-		t.Errorf("error %v, want %v", err, why)
-	}
-	if stop.n < -200 {
-		t.Errorf("%d bytes written after the end", -stop.n)
-	}
-	if _, err := p.run(context.Background(), io.Discard, job, func(_, _ int64) {}); err != nil {
-		t.Errorf("afterwards: %v", err)
+	full, why := errors.New("disk full"), errors.New("enough")
+	for _, want := range []error{full, why} {
+		w, _ := writingOf(t, x, bytesOf(make([]byte, 4000)), gguf.F16, 1, 2)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var written atomic.Int64
+		w.targets[0].write = func(p []byte, _ int64) error {
+			if written.Add(int64(len(p))) < 100 {
+				return nil
+			}
+			cancel(why)
+			if want == full {
+				return full
+			}
+			return nil
+		}
+		if err := w.each(ctx, w.units, w.convert); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+		if n := written.Load(); n > 110 {
+			t.Errorf("%d bytes written after the end", n-100)
+		}
+		cancel(nil)
 	}
 }
 
-func TestNewRowJobRefuses(t *testing.T) {
+func TestUnitsRefuse(t *testing.T) {
 	gate, _ := Interleaved(4)
 	for _, tc := range []struct {
 		name string
@@ -265,7 +265,11 @@ func TestNewRowJobRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := Tensor{Name: "x", Dims: tc.dims, Parts: []Part{{N: tc.n, From: safetensors.Tensor{DType: safetensors.F32}, Rows: tc.rows}}}
-			if _, err := newRowJob(x, bytesOf(make([]byte, tc.size)), tc.to, 1); err == nil {
+			o, err := newTarget(x, "", tc.to)
+			if err == nil {
+				_, err = unitsOf([]*target{o}, bytesOf(make([]byte, tc.size)), 1)
+			}
+			if err == nil {
 				t.Error("no error")
 			}
 		})

@@ -79,13 +79,14 @@ func TestRunReport(t *testing.T) {
 	dir := small().Write(t)
 	out := filepath.Join(t.TempDir(), "a", "b")
 	var last Progress
-	o := Options{Dir: dir, OutDir: out, Name: "m", Progress: func(p Progress) { last = p }}
+	o := Options{Dir: dir, OutDir: out, Name: "m", Workers: 1, Progress: func(p Progress) { last = p }}
 	want := Report{
 		Arch: "copies",
 		Files: []FileReport{
-			{Text, filepath.Join(out, "m-BF16.gguf"), 2, 256, []TypeCount{{gguf.BF16, 2, 256}}},
-			{MMProj, filepath.Join(out, "mmproj-m-BF16.gguf"), 1, 128, []TypeCount{{gguf.BF16, 1, 128}}},
+			{Text, filepath.Join(out, "m-BF16.gguf"), nil, 2, 256, []TypeCount{{gguf.BF16, 2, 256}}},
+			{MMProj, filepath.Join(out, "mmproj-m-BF16.gguf"), nil, 1, 128, []TypeCount{{gguf.BF16, 1, 128}}},
 		},
+		Memory: 3 * 2 * 32 * 4, // three buffers of the largest tensor
 	}
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry
@@ -101,7 +102,10 @@ func TestRunReport(t *testing.T) {
 			t.Errorf("dry run %v: files %v", dry, files)
 		}
 	}
-	wantLast := Progress{File: want.Files[1].Path, Tensor: "proj.c.weight", Done: 384, Total: 384}
+	wantLast := Progress{
+		File: want.Files[1].Path, Tensor: "proj.c.weight", Done: 384, Total: 384,
+		Shard: "model.safetensors", ShardDone: 384, ShardTotal: 384,
+	}
 	if last != wantLast {
 		t.Errorf("last progress %+v, want %+v", last, wantLast)
 	}
@@ -245,20 +249,18 @@ func TestRunSecondFileFails(t *testing.T) {
 // TestCommitAll fails to name the second of two files.
 func TestCommitAll(t *testing.T) {
 	dir := t.TempDir()
-	var outs []output
 	var writers []*gguf.Writer
 	for _, name := range []string{"a.gguf", "b.gguf"} {
-		out := output{path: filepath.Join(dir, name)}
-		w, err := gguf.Create(out.path)
+		w, err := gguf.Create(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		outs, writers = append(outs, out), append(writers, w)
+		writers = append(writers, w)
 	}
 	if err := writers[1].AddTensor("never.written", gguf.F32, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := commitAll(context.Background(), writers, outs); err == nil {
+	if err := commitAll(context.Background(), writers); err == nil {
 		t.Error("no error")
 	}
 	if diff := cmp.Diff([]string{"b.gguf.partial"}, filesIn(t, dir)); diff != "" { // Abort is the caller's
@@ -277,10 +279,18 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		{"unknown", func(c *checkpointtest.Checkpoint) { c.Config["model_type"] = "x" }, `/config.json: unsupported: model_type "x", want one of: copies`},
 		{"refused by name", func(c *checkpointtest.Checkpoint) { c.Config["model_type"] = "copies2" }, "/config.json: unsupported: copies2 is another one"},
-		{"quantised", func(c *checkpointtest.Checkpoint) { c.Config["quantization"] = map[string]any{"bits": 4} }, "/config.json: unsupported: a quantised checkpoint (quantization: of an unnamed kind); convert from BF16, F16 or F32 weights"},
-		{"quantised by file", func(c *checkpointtest.Checkpoint) {
-			c.Files = map[string][]byte{"hf_quant_config.json": []byte("{}")}
-		}, "/hf_quant_config.json: unsupported: a quantised checkpoint; convert from BF16, F16 or F32 weights"},
+		{"unknown method", func(c *checkpointtest.Checkpoint) {
+			c.Config["quantization_config"] = map[string]any{"quant_method": "awq"}
+		}, `/config.json: unsupported: quantisation method "awq", want one of: modelopt, compressed-tensors, fp8, or MLX's`},
+		{"unnamed method", func(c *checkpointtest.Checkpoint) {
+			c.Config["quantization_config"] = map[string]any{"bits": 4}
+		}, "/config.json: unsupported: quantization_config.quant_method is missing"},
+		{"unknown algorithm", func(c *checkpointtest.Checkpoint) {
+			c.Files = map[string][]byte{"hf_quant_config.json": []byte(`{"quantization":{"quant_algo":"W4A8_AWQ"}}`)}
+		}, `/hf_quant_config.json: unsupported: quantization.quant_algo is "W4A8_AWQ", want NVFP4 or FP8`},
+		{"MLX's other mode", func(c *checkpointtest.Checkpoint) {
+			c.Config["quantization"] = map[string]any{"bits": 4, "group_size": 32, "mode": "mxfp4"}
+		}, `/config.json: unsupported: quantization.mode is "mxfp4", want affine`},
 		{"wrong sampling", func(c *checkpointtest.Checkpoint) {
 			c.Files = map[string][]byte{"generation_config.json": []byte(`{"top_k":"all"}`)}
 		}, `/generation_config.json: top_k is "all", want a whole number from 0 to 2147483647`},

@@ -1,12 +1,12 @@
 package convert
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/inkling-go/inkling/convert/quantin"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -16,12 +16,16 @@ type Source struct {
 	Dir     string
 	Config  *Fields                 // config.json
 	Tensors *safetensors.Checkpoint // every tensor of every shard that is there
+	Weights *quantin.Set            // the same as weights: codes and scales put together
 	Notes   []string                // about the checkpoint as a whole
 }
 
-// OpenSource opens the checkpoint in a folder and finds its architecture. The
-// caller closes it.
-func OpenSource(dir string) (*Source, Arch, error) {
+// OpenSource opens the checkpoint in a folder and finds its architecture. Shards with
+// tensors that the architecture can do without may be absent. The caller closes it.
+func OpenSource(dir string) (*Source, Arch, error) { return openSource(dir, true) }
+
+// openSource is OpenSource; without optional every shard of the index must be there.
+func openSource(dir string, optional bool) (*Source, Arch, error) {
 	st, err := os.Stat(dir)
 	if err != nil {
 		return nil, nil, err
@@ -38,34 +42,30 @@ func OpenSource(dir string) (*Source, Arch, error) {
 		return nil, nil, err
 	}
 	s := &Source{Dir: dir, Config: config}
-	if err := s.refuseQuantised(); err != nil {
+	quant, err := s.quantisation()
+	if err != nil {
 		return nil, nil, err
 	}
 	var absent []*safetensors.MissingShardError
-	if s.Tensors, absent, err = safetensors.OpenDirOptional(dir, arch.Optional); err != nil {
+	needless := func(tensor string) bool { return optional && arch.Optional(tensor) }
+	if s.Tensors, absent, err = safetensors.OpenDirOptional(dir, needless); err != nil {
 		return nil, nil, err
 	}
 	for _, shard := range absent {
 		s.Notes = append(s.Notes, fmt.Sprintf("shard %s of the index is not there; its %d tensors, first %s, are left out",
 			shard.Shard, len(shard.Tensors), shard.Tensors[0]))
 	}
+	if err := s.group(quant); err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
 	return s, arch, nil
 }
 
-// refuseQuantised refuses checkpoints whose weights are codes and scales.
-func (s *Source) refuseQuantised() error {
-	for _, name := range []string{"quantization_config", "quantization"} {
-		if q := s.Config.Object(name); q != nil {
-			method := q.StrOr(q.StrOr("of an unnamed kind", "mode"), "quant_method")
-			return &UnsupportedError{s.Config.File(), fmt.Sprintf(
-				"a quantised checkpoint (%s: %s); convert from BF16, F16 or F32 weights", name, method)}
-		}
-	}
-	quant, err := s.Optional("hf_quant_config.json")
-	if err != nil || quant == nil {
-		return cmp.Or(err, s.Config.Err())
-	}
-	return &UnsupportedError{quant.File(), "a quantised checkpoint; convert from BF16, F16 or F32 weights"}
+// Has reports whether the checkpoint has the weights called name, in numbers or
+// quantised.
+func (s *Source) Has(name string) bool {
+	_, ok := s.Weights.Find(name)
+	return ok
 }
 
 // Close unmaps the checkpoint.

@@ -16,7 +16,10 @@ type config struct {
 	imageID int64         // image_token_id, -1 if there is none
 	audioID int64         // audio_token_id, -1 if there is none
 	eosIDs  []int64       // eos_token_id, one or several or none
+	mtp     mtpConfig
 	notes   []string
+
+	mtpLocal []bool // by depth of multi-token prediction: sliding attention
 
 	// text.expertSize may be a class default of the port instead of the model's.
 	expertSizeUnsure bool
@@ -56,6 +59,7 @@ func parseConfig(f *convert.Fields) (*config, error) {
 		c.eosIDs = tokenIDs(text, "eos_token_id")
 	}
 	c.parseText(text)
+	c.mtp = parseMTP(f, text)
 	mustBe(f, "tie_word_embeddings", false)
 	if v := f.Object("vision_config"); v != nil {
 		c.vision = parseVision(v)

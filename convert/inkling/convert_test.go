@@ -19,7 +19,14 @@ const (
 // open outputs by kind.
 func run(t *testing.T, dir string, o convert.OutType) (map[convert.Kind]*gguf.File, convert.Report) {
 	t.Helper()
-	report, err := convert.Run(context.Background(), convert.Options{Dir: dir, OutDir: t.TempDir(), OutType: o, Name: "m"})
+	return runWith(t, convert.Options{Dir: dir, OutType: o})
+}
+
+// runWith is run with other options.
+func runWith(t *testing.T, o convert.Options) (map[convert.Kind]*gguf.File, convert.Report) {
+	t.Helper()
+	o.OutDir, o.Name = t.TempDir(), "m"
+	report, err := convert.Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

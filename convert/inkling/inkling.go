@@ -39,7 +39,8 @@ func (arch) Refuses(modelType string) string {
 	return ""
 }
 
-// Plan describes the text file, and the mmproj file if there are towers.
+// Plan describes the text file, the mmproj file if there are towers, and the file of
+// the layers for multi-token prediction if they are there.
 func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	c, err := parseConfig(src.Config)
 	if err != nil {
@@ -55,7 +56,7 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	mmproj := convert.File{Kind: convert.MMProj, Arch: "clip"}
 	vision, audio := p.visionTensors(), p.audioTensors()
 	mmproj.Tensors = slices.Concat(vision, audio)
-	p.skipMTP()
+	mtp := p.mtpFile()
 	if err := cmp.Or(p.err, p.match.Err()); err != nil {
 		return nil, err
 	}
@@ -64,12 +65,15 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	text.KV = slices.Concat(p.textKeys(), tokenizer)
+	text.KV = slices.Concat(textKeys(&c.text), tokenizer)
 	files := []convert.File{text}
 	if len(mmproj.Tensors) > 0 {
 		files = append(files, mmproj)
 	} else {
 		p.notef("the checkpoint has no towers: there is no mmproj file")
+	}
+	if mtp != nil {
+		files = append(files, *mtp)
 	}
 	return &convert.Plan{Files: files, Notes: p.notes}, nil
 }
@@ -98,13 +102,12 @@ func (p *planner) failf(format string, args ...any) {
 
 // has reports whether the checkpoint has a tensor.
 func (p *planner) has(name string) bool {
-	_, ok := p.src.Tensors.Tensor(name)
-	return ok
+	return p.src.Has(name)
 }
 
 // hasPrefix reports whether the checkpoint has a tensor with one of the prefixes.
 func (p *planner) hasPrefix(prefixes ...string) bool {
-	for _, name := range p.src.Tensors.Names() {
+	for _, name := range p.src.Weights.Names() {
 		for _, prefix := range prefixes {
 			if strings.HasPrefix(name, prefix) {
 				return true

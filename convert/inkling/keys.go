@@ -10,8 +10,7 @@ const sigmoidGating = uint32(2)
 
 // textKeys returns the keys of the text model, as llama.cpp's converter for this
 // architecture writes them.
-func (p *planner) textKeys() []convert.KV {
-	t := &p.c.text
+func textKeys(t *textConfig) []convert.KV {
 	kvHeads := make([]int32, len(t.local))
 	for i, local := range t.local {
 		kvHeads[i] = int32(t.numKVHeads)

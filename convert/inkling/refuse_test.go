@@ -103,8 +103,8 @@ func TestRefusesConfig(t *testing.T) {
 		{"tower depth", in("vision_config", "n_layers", 4), "config.json: vision_config.n_layers is 4, the image tower has 2 layers"},
 		{"bins", in("audio_config", "n_mel_bins", 77), "feature_extractor.feature_size is 80 but n_mel_bins is 77"},
 		{"quantised", func(c *checkpointtest.Checkpoint) {
-			c.Config["quantization_config"] = map[string]any{"quant_method": "modelopt"}
-		}, "config.json: unsupported: a quantised checkpoint (quantization_config: modelopt); convert from BF16, F16 or F32 weights"},
+			c.Config["quantization_config"] = map[string]any{"quant_method": "gptq"}
+		}, `config.json: unsupported: quantisation method "gptq", want one of: modelopt, compressed-tensors, fp8, or MLX's`},
 		{"image slot", func(c *checkpointtest.Checkpoint) { c.Config["image_token_id"] = 7 }, "config.json: image_token_id is 7, but the tokenizer's <|unused_200054|> is 1040"},
 		{"audio slot", func(c *checkpointtest.Checkpoint) { c.Config["audio_token_id"] = 1040 }, "config.json: audio_token_id is 1040, but the tokenizer's <|unused_200053|> is 1039"},
 		{"no type", func(c *checkpointtest.Checkpoint) { delete(c.Config, "model_type") }, "config.json: model_type is missing"},
@@ -241,7 +241,10 @@ func TestMissingShard(t *testing.T) {
 				wantError(t, refused(t, dir), tc.err)
 				return
 			}
-			files, report := run(t, dir, convert.OutAuto)
+			if err := refused(t, dir); !strings.Contains(err.Error(), `shard mtp.safetensors of the index is missing (40 tensors, first "model.mtp.layers.0.embed_norm.weight")`) {
+				t.Errorf("without NoMTP: error %v", err)
+			}
+			files, report := runWith(t, convert.Options{Dir: dir, NoMTP: true})
 			if len(files) != 2 || !slices.Contains(report.Notes, tc.note) {
 				t.Errorf("%d files, notes %q; want 2 files and %q", len(files), report.Notes, tc.note)
 			}

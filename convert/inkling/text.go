@@ -15,11 +15,12 @@ type names struct {
 }
 
 // Spellings of the text model: as published, as a part of the port's multimodal
-// class, and as the port's text-only class.
+// class, as the port's text-only class, and as MLX's converter nests it.
 var (
 	publishedText = names{published: true, text: "model.llm.", head: "model.llm.unembed.weight"}
 	portText      = names{text: "model.language_model.", head: "lm_head.weight"}
 	portTextOnly  = names{text: "model.", head: "lm_head.weight"}
+	mlxText       = names{text: "language_model.model.", head: "language_model.lm_head.weight"}
 )
 
 // textNames returns the spelling of the text model in this checkpoint.
@@ -27,6 +28,8 @@ func (p *planner) textNames() names {
 	switch {
 	case p.hasPrefix(portText.text):
 		return portText
+	case p.hasPrefix(mlxText.text):
+		return mlxText
 	case p.hasPrefix("model.layers.", "model.embed_tokens."):
 		return portTextOnly
 	}
@@ -54,9 +57,7 @@ func (p *planner) textTensors() []convert.Tensor {
 	p.settleExpertSize(n)
 	for il := range t.numHiddenLayers {
 		gguf, layer := fmt.Sprintf("blk.%d.", il), fmt.Sprintf("layers.%d.", il)
-		for _, r := range t.attentionTensors(il) {
-			out = append(out, p.rename(n, gguf, layer, r))
-		}
+		out = append(out, p.attention(n, gguf, layer, t.local[il])...)
 		if il < t.denseLayers {
 			out = append(out, p.denseTensors(n, gguf, layer)...)
 		} else {
@@ -70,20 +71,39 @@ func (p *planner) textTensors() []convert.Tensor {
 
 // rename looks up a tensor that keeps its data. gguf and layer go before the names.
 func (p *planner) rename(n names, gguf, layer string, r renamed) convert.Tensor {
-	name := r.port
+	var spellings []convert.Spelling
 	if n.published {
-		name = r.published
+		spellings = []convert.Spelling{{Name: n.text + layer + r.published, Shape: r.shape}}
+	} else {
+		for _, name := range append([]string{r.port}, mlxNames(r.port)...) {
+			spellings = append(spellings, convert.Spelling{Name: n.text + layer + name, Shape: r.shape})
+		}
 	}
-	t := p.match.Find(gguf+r.gguf, reversed(r.shape), convert.Spelling{Name: n.text + layer + name, Shape: r.shape})
+	t := p.match.Find(gguf+r.gguf, reversed(r.shape), spellings...)
 	t.F32 = r.f32
 	return t
 }
 
+// attention lists what every layer has, with the sizes of a local or a global one.
+func (p *planner) attention(n names, gguf, layer string, local bool) []convert.Tensor {
+	list := p.c.text.attentionTensors(local)
+	fused := n.text + layer + "self_attn.qkvr_proj.weight"
+	var out []convert.Tensor
+	if p.has(fused) {
+		out = p.fusedProjections(gguf, fused, list)
+		list = slices.DeleteFunc(list, isProjection)
+	}
+	for _, r := range list {
+		out = append(out, p.rename(n, gguf, layer, r))
+	}
+	return out
+}
+
 // attentionTensors lists what every layer has.
-func (t *textConfig) attentionTensors(il int64) []renamed {
+func (t *textConfig) attentionTensors(local bool) []renamed {
 	h, k := t.hiddenSize, t.sconvKernelSize
 	hd, kv, extent := t.headDim, t.numKVHeads, t.relExtent
-	if t.local[il] {
+	if local {
 		hd, kv, extent = t.swaHeadDim, t.swaKVHeads, t.slidingWindow
 	}
 	q, kvw, rel := t.numAttentionHeads*hd, kv*hd, t.numAttentionHeads*t.dRel
@@ -174,6 +194,8 @@ func (p *planner) gateAndUp(n names, g gateUp) []convert.Tensor {
 		return []convert.Spelling{
 			{Name: g.port + single + g.suffix, Shape: one},
 			{Name: g.port + "gate_up_proj" + g.suffix, Shape: both, Rows: blocked},
+			{Name: mlxExperts(g.port) + single + ".weight", Shape: one},
+			{Name: mlxExperts(g.port) + "gate_up_proj.weight", Shape: both, Rows: blocked},
 		}
 	}
 	gateI, upI := convert.Interleaved(g.rows)
@@ -189,7 +211,7 @@ func (p *planner) gateAndUp(n names, g gateUp) []convert.Tensor {
 func (p *planner) settleExpertSize(n names) {
 	t := &p.c.text
 	name := fmt.Sprintf("%slayers.%d.mlp.experts.down_proj", n.text, t.denseLayers)
-	down, ok := p.src.Tensors.Tensor(name)
+	down, ok := p.src.Weights.Find(name)
 	if !p.c.expertSizeUnsure || !ok || len(down.Shape) != 3 {
 		return
 	}

@@ -2,43 +2,56 @@ package inkling
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/internal/hmlp"
 )
 
-// Prefixes of the towers' tensors.
+// Prefixes of the towers' tensors, as published and as in the port; all are found
+// without "model." too.
 const (
 	publishedVision, portVision = "model.visual.", "model.vision_tower."
 	publishedAudio, portAudio   = "model.audio.", "model.audio_tower."
 )
 
+// towerPrefix returns a tower's prefix in this checkpoint, and whether it is there.
+func (p *planner) towerPrefix(prefix string) (string, bool) {
+	if short := strings.TrimPrefix(prefix, "model."); p.hasPrefix(short) {
+		return short, true
+	}
+	return prefix, p.hasPrefix(prefix)
+}
+
 // visionNames are the names of the image tower's tensors in one spelling; linear
-// and norm are formats with the number of the layer.
+// and norm are formats with the number of the layer, below the tower.
 type visionNames struct {
 	linear, norm, final string
 }
 
 var (
 	publishedVisionNames = visionNames{
-		linear: publishedVision + "layers.linear_%d.weight",
-		norm:   publishedVision + "layers.norm_%d.weight",
-		final:  publishedVision + "final_norm.weight",
+		linear: "layers.linear_%d.weight",
+		norm:   "layers.norm_%d.weight",
+		final:  "final_norm.weight",
 	}
 	portVisionNames = visionNames{
-		linear: portVision + "encoder_layers.%d.projection.weight",
-		norm:   portVision + "encoder_layers.%d.layer_norm.weight",
-		final:  portVision + "final_norm.weight",
+		linear: "encoder_layers.%d.projection.weight",
+		norm:   "encoder_layers.%d.layer_norm.weight",
+		final:  "final_norm.weight",
 	}
 )
 
 // visionTensors lists the tensors of the image tower; none if the checkpoint has
 // no such tower.
 func (p *planner) visionTensors() []convert.Tensor {
-	n := publishedVisionNames
-	if p.hasPrefix(portVision) {
-		n = portVisionNames
-	} else if !p.hasPrefix(publishedVision) {
+	n := portVisionNames
+	prefix, ok := p.towerPrefix(portVision)
+	if !ok {
+		n = publishedVisionNames
+		prefix, ok = p.towerPrefix(publishedVision)
+	}
+	if !ok {
 		if p.c.vision != nil {
 			p.notef("config.json has a vision_config but the checkpoint has no image tower: no pictures")
 			p.c.vision = nil
@@ -47,9 +60,10 @@ func (p *planner) visionTensors() []convert.Tensor {
 	}
 	v, h := p.c.vision, p.c.text.hiddenSize
 	if v == nil {
-		p.failf("vision_config is missing, but there are tensors %s*", publishedVision)
+		p.failf("vision_config is missing, but there are tensors %s*", prefix)
 		return nil
 	}
+	n = visionNames{prefix + n.linear, prefix + n.norm, prefix + n.final}
 	p.towerWidth("vision_config", v.decoderDModel)
 	count := int64(0)
 	for p.has(fmt.Sprintf(n.linear, count)) {
@@ -84,10 +98,14 @@ func (p *planner) visionTensors() []convert.Tensor {
 // audioTensors lists the tensors of the audio tower; none if the checkpoint has no
 // such tower.
 func (p *planner) audioTensors() []convert.Tensor {
-	embedding, norm := publishedAudio+"encoder.weight", publishedAudio+"final_norm.weight"
-	if p.hasPrefix(portAudio) {
-		embedding, norm = portAudio+"embed_audio_tokens.embed_audio_tokens.weight", portAudio+"norm.weight"
-	} else if !p.hasPrefix(publishedAudio) {
+	embedding, norm := "embed_audio_tokens.embed_audio_tokens.weight", "norm.weight"
+	prefix, ok := p.towerPrefix(portAudio)
+	if !ok {
+		embedding, norm = "encoder.weight", "final_norm.weight"
+		prefix, ok = p.towerPrefix(publishedAudio)
+	}
+	embedding, norm = prefix+embedding, prefix+norm
+	if !ok {
 		if p.c.audio != nil {
 			p.notef("config.json has an audio_config but the checkpoint has no audio tower: no sound")
 			p.c.audio = nil
@@ -96,12 +114,12 @@ func (p *planner) audioTensors() []convert.Tensor {
 	}
 	a, h := p.c.audio, p.c.text.hiddenSize
 	if a == nil {
-		p.failf("audio_config is missing, but there are tensors %s*", publishedAudio)
+		p.failf("audio_config is missing, but there are tensors %s*", prefix)
 		return nil
 	}
 	p.towerWidth("audio_config", a.decoderDModel)
 	bins := a.melVocab
-	if t, ok := p.src.Tensors.Tensor(embedding); ok && bins == 0 && len(t.Shape) == 2 {
+	if t, ok := p.src.Weights.Find(embedding); ok && bins == 0 && len(t.Shape) == 2 {
 		if bins = t.Shape[0] / a.melBins; bins*a.melBins != t.Shape[0] || bins == 0 {
 			p.failf("tensor %s has %d rows, which is no multiple of n_mel_bins %d", embedding, t.Shape[0], a.melBins)
 		}

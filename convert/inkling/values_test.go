@@ -73,6 +73,24 @@ func published(gg string, dense int) source {
 	return layer
 }
 
+// publishedMTPName is published for the layers for multi-token prediction.
+func publishedMTPName(gg string) source {
+	var d int
+	var rest string
+	if _, err := fmt.Sscanf(gg, "blk.%d.%s", &d, &rest); err != nil {
+		return source{}
+	}
+	own := map[string]string{
+		"nextn.enorm.weight": "embed_norm.weight", "nextn.hnorm.weight": "hidden_norm.weight", "nextn.eh_proj.weight": "input_proj.weight",
+	}
+	if name, ok := own[rest]; ok {
+		return source{name: fmt.Sprintf("model.mtp.layers.%d.%s", d, name)}
+	}
+	s := published(gg, d+1)
+	s.name = strings.Replace(s.name, fmt.Sprintf("model.llm.layers.%d.", d), fmt.Sprintf("model.mtp.layers.%d.transformer_block.", d), 1)
+	return s
+}
+
 // TestValues reads back every tensor of every output and compares it bit for bit
 // with the checkpoint's values; all of them are exact in BF16, so F32 and BF16 keep
 // them.
@@ -95,9 +113,12 @@ func TestValues(t *testing.T) {
 				if n := len(files[convert.Text].Tensors()); n != ckpt.text {
 					t.Errorf("%d text tensors, want %d", n, ckpt.text)
 				}
-				for _, f := range files {
+				for kind, f := range files {
 					for _, info := range f.Tensors() {
 						s := published(info.Name, ckpt.dense)
+						if kind == convert.MTP {
+							s = publishedMTPName(info.Name)
+						}
 						x, ok := st.Tensor(s.name)
 						if !ok {
 							t.Errorf("%s: no tensor %q in the checkpoint", info.Name, s.name)
@@ -170,7 +191,7 @@ func TestTypes(t *testing.T) {
 					t.Errorf("%s %v is %v, want %v", info.Name, info.Dims, info.Type, want)
 				}
 			}
-			fallback := slices.ContainsFunc(report.Notes, func(s string) bool { return strings.Contains(s, "no multiple of 32") })
+			fallback := slices.ContainsFunc(report.Notes, func(s string) bool { return strings.Contains(s, "no multiple of the block") })
 			if want := tc.text != tc.odd; fallback != want {
 				t.Errorf("note about other types: %v, want %v", fallback, want)
 			}

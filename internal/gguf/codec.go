@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// EncodeRows converts float32 values to type t, one of F32, F16, BF16 and Q8_0.
+// EncodeRows converts float32 values to type t, one of F32, F16, BF16, Q8_0 and NVFP4.
 // src holds whole rows, that is a multiple of t's block; dst has exactly the bytes
 // they take. F16 and BF16 round to nearest, ties to even; Q8_0 is ggml's
 // quantize_row_q8_0_ref, except that a value which is not finite or does not fit
-// the scale is an error.
+// the scale is an error, as it is for NVFP4.
 func EncodeRows(t Type, dst []byte, src []float32) error {
 	if err := checkRows(t, len(src), len(dst)); err != nil {
 		return err
@@ -26,14 +26,16 @@ func EncodeRows(t Type, dst []byte, src []float32) error {
 		encodeBF16(dst, src)
 	case Q8_0:
 		return encodeQ8_0(dst, src)
+	case NVFP4:
+		return encodeNVFP4(dst, src)
 	default:
 		return unsupportedf("encoding %v", t)
 	}
 	return nil
 }
 
-// DecodeRows converts values of type t, one of F32, F16, BF16, Q8_0 and Q4_0, to
-// float32. dst holds whole rows; src has exactly the bytes they take.
+// DecodeRows converts values of type t, one of F32, F16, BF16, Q8_0, Q4_0, NVFP4 and
+// MXFP4, to float32. dst holds whole rows; src has exactly the bytes they take.
 func DecodeRows(t Type, dst []float32, src []byte) error {
 	if err := checkRows(t, len(dst), len(src)); err != nil {
 		return err
@@ -51,6 +53,10 @@ func DecodeRows(t Type, dst []float32, src []byte) error {
 		decodeQ8_0(dst, src)
 	case Q4_0:
 		decodeQ4_0(dst, src)
+	case NVFP4:
+		decodeNVFP4(dst, src)
+	case MXFP4:
+		decodeMXFP4(dst, src)
 	default:
 		return unsupportedf("decoding %v", t)
 	}

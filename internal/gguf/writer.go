@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 )
 
 // partialSuffix ends the name of a file that is being written.
@@ -27,8 +28,11 @@ const partialSuffix = ".partial"
 //	if err != nil { ... }
 //	defer w.Abort()
 //
+// Data that does not come in the order of the tensors is written by Begin and
+// WriteAt instead of WriteTensor.
+//
 // An error of WriteTensor or of the file is final: all later calls but Abort
-// return it. A Writer is not safe for concurrent use.
+// return it. A Writer is not safe for concurrent use, but for WriteAt and ReadAt.
 type Writer struct {
 	path string
 	file *os.File // nil after Commit and Abort
@@ -43,6 +47,9 @@ type Writer struct {
 	dataSize int64 // of all tensors, with padding
 	written  int   // tensors whose data is in the file
 	started  bool  // header is in the file
+
+	dataStart int64          // offset of the data, once started
+	counts    []atomic.Int64 // bytes written of each tensor, after Begin
 }
 
 // errClosed is what a Writer returns after Commit or Abort.
@@ -55,13 +62,17 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newWriter(path, f), nil
+}
+
+func newWriter(path string, f *os.File) *Writer {
 	return &Writer{
 		path:  path,
 		file:  f,
 		buf:   bufio.NewWriterSize(f, 1<<20),
 		seen:  make(map[string]bool),
 		names: make(map[string]bool),
-	}, nil
+	}
 }
 
 // ready returns the final error, or that the header is already in the file.
@@ -147,6 +158,9 @@ func (w *Writer) writeTensor(name string, fill func(w io.Writer) error) error {
 	if err := w.start(); err != nil {
 		return err
 	}
+	if w.counts != nil {
+		return errors.New("WriteTensor after Begin")
+	}
 	if w.written == len(w.tensors) {
 		return errors.New("all tensors are written")
 	}
@@ -219,6 +233,7 @@ func (w *Writer) start() error {
 		}
 	}
 	w.pairs = nil
+	w.dataStart = roundUp(size, defaultAlignment)
 	return w.pad(size)
 }
 
@@ -245,7 +260,11 @@ func (w *Writer) commit() error {
 	if err := w.start(); err != nil { // a file without tensors has its header written here
 		return err
 	}
-	if n := len(w.tensors) - w.written; n > 0 {
+	if w.counts != nil {
+		if err := w.complete(); err != nil {
+			return err
+		}
+	} else if n := len(w.tensors) - w.written; n > 0 {
 		return fmt.Errorf("%d tensors are not written, first %q", n, w.tensors[w.written].Name)
 	}
 	if err := w.buf.Flush(); err != nil {
