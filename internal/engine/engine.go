@@ -37,6 +37,8 @@ type Options struct {
 	UBatch  int           // prompt rows in one graph; 0: 512
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
+
+	ImageRescale float64 // factor for the size of pictures; 0: the model's own, which is none for the published ones
 }
 
 func (o *Options) setDefaults() error {
@@ -54,6 +56,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Context < 0 {
 		return fmt.Errorf("ctx-size: %d is negative", o.Context)
+	}
+	if !(o.ImageRescale >= 0) || math.IsInf(o.ImageRescale, 0) {
+		return fmt.Errorf("image-rescale: %v, want a number above 0", o.ImageRescale)
 	}
 	o.UBatch = min(o.UBatch, o.Batch)
 	return nil
@@ -97,7 +102,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if e.be, err = binding.NewBackend(binding.CPU(), o.Threads); err != nil {
 		return nil, err
 	}
-	params := models.Params{Backend: e.be, NoMmap: o.NoMmap}
+	params := models.Params{Backend: e.be, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale}
 	if e.model, err = models.Open(e.text, params); err != nil {
 		return nil, err
 	}
@@ -308,9 +313,6 @@ func (e *Engine) Defaults() Sampling { return e.defaults }
 
 // Vocab is the model's vocabulary.
 func (e *Engine) Vocab() *token.Vocab { return e.vocab }
-
-// HasImage reports whether pictures can be given.
-func (e *Engine) HasImage() bool { return e.proj != nil && e.proj.HasImage() }
 
 // CacheBytes is the memory of keys, values and states.
 func (e *Engine) CacheBytes() int64 { return e.seq.cache.Bytes() }

@@ -21,8 +21,10 @@ type Request struct {
 	Sampling  Sampling
 	MaxTokens int // 0: until the model stops or the context is full
 
-	Load   Load // fetches media; nil: media are an error
+	Load   Load  // fetches media; nil: media are an error
+	Local  Local // finds clips in the file system; nil: they come by Load
 	Limits MediaLimits
+	Video  VideoSampling
 
 	// OnDelta is called with each piece of the answer, OnToken with each id and
 	// its spelling, OnPrompt while the prompt is computed; each may be nil.
@@ -81,7 +83,7 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 		}
 		return rows{ids: ids}, nil
 	}
-	conv, all, err := e.gather(ctx, r.Conversation, r.Load, r.Limits)
+	conv, all, err := e.gather(ctx, r)
 	if err != nil {
 		return rows{}, err
 	}

@@ -9,26 +9,33 @@ import (
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/media"
+	"github.com/inkling-go/inkling/models"
 )
 
-// medium is a picture or sound of a request, on its way to rows.
+// medium is a picture, a sound or a pair of video frames of a request, on its
+// way to rows.
 type medium struct {
 	name string
 	rows int
-	hash [sha256.Size]byte // of its bytes, so that prompts of equal ids and other pictures are told apart
+	embd int               // width of a row
+	hash [sha256.Size]byte // of what it was decoded from, so that prompts of equal ids and other media are told apart
 
-	encode func() ([]float32, error) // on the owner's goroutine
+	encode func() ([]float32, error) // on the owner's goroutine; nil once encoded
 	values []float32                 // [n_embd] for each row, once encoded
 }
 
-// vectors encodes the medium at the first call.
+// vectors encodes the medium at the first call, and lets go of what it was
+// decoded to.
 func (m *medium) vectors() ([]float32, error) {
 	if m.values == nil {
 		v, err := m.encode()
+		if err == nil && len(v) != m.rows*m.embd {
+			err = fmt.Errorf("the projector gave %d values, want %d rows of %d", len(v), m.rows, m.embd)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		m.values = v
+		m.values, m.encode = v, nil
 	}
 	return m.values, nil
 }
@@ -37,63 +44,158 @@ func (m *medium) vectors() ([]float32, error) {
 // as the conversation gives it; name is for messages.
 type Load func(ctx context.Context, source string) (name string, data []byte, err error)
 
+// Local says which path of the file system a source names, for clips, which are
+// read in place: a video file, a folder of numbered pictures, or a pattern like
+// frame%03d.png. It reports false for sources that are no path, and for those
+// that must not be read.
+type Local func(source string) (path string, ok bool)
+
 // MediaLimits bound what a request may make the program decode.
 type MediaLimits struct {
-	Image media.Limits
+	Image media.Limits // of pictures, and of each frame of a clip
+	Audio media.AudioLimits
+}
+
+// gathering collects the media of a conversation.
+type gathering struct {
+	e     *Engine
+	r     *Request
+	clips int // in the whole conversation
+	all   []*medium
 }
 
 // gather loads and decodes the media of a conversation. It returns a copy in
 // which the source of each medium is the index in the returned list: that is
-// how the renderer's media segments are bound to them.
-func (e *Engine) gather(ctx context.Context, c chat.Conversation, load Load, lim MediaLimits) (chat.Conversation, []*medium, error) {
-	var all []*medium
+// how the renderer's media segments are bound to them. Clips become what the
+// model takes in their place.
+func (e *Engine) gather(ctx context.Context, r *Request) (chat.Conversation, []*medium, error) {
+	c := r.Conversation
+	g := gathering{e: e, r: r}
+	for _, msg := range c.Messages {
+		for _, p := range msg.Content {
+			if p.Kind == chat.Video {
+				g.clips++
+			}
+		}
+	}
 	out := c
 	out.Messages = nil
 	for i, msg := range c.Messages {
 		var parts []chat.Part
 		for _, p := range msg.Content {
-			if p.Kind != chat.Text {
-				m, err := e.open(ctx, p, load, lim)
-				if err != nil {
-					return c, nil, fmt.Errorf("message %d: %w", i, err)
-				}
-				p.Source = strconv.Itoa(len(all))
-				all = append(all, m)
+			ps, err := g.part(ctx, p)
+			if err != nil {
+				return c, nil, fmt.Errorf("message %d: %w", i, err)
 			}
-			parts = append(parts, p)
+			parts = append(parts, ps...)
 		}
 		msg.Content = parts
 		out.Messages = append(out.Messages, msg)
 	}
-	return out, all, nil
+	return out, g.all, nil
 }
 
-// open loads one medium and finds out how many rows it becomes.
-func (e *Engine) open(ctx context.Context, p chat.Part, load Load, lim MediaLimits) (*medium, error) {
-	if e.proj == nil {
-		return nil, fmt.Errorf("%s: %w", p.Kind, ErrNoProjector)
+// part returns what stands in the prompt for a part of a message.
+func (g *gathering) part(ctx context.Context, p chat.Part) ([]chat.Part, error) {
+	if p.Kind == chat.Text {
+		return []chat.Part{p}, nil
 	}
-	if load == nil {
+	if err := g.e.takes(p.Kind); err != nil {
+		return nil, err
+	}
+	if g.r.Load == nil {
 		return nil, errors.New("media are not allowed here")
 	}
-	switch p.Kind {
-	case chat.Image:
-		if !e.proj.HasImage() {
-			return nil, fmt.Errorf("%s has no image tower", e.mmproj.Path())
-		}
-	default:
-		return nil, fmt.Errorf("%s: this program can not take it yet", p.Kind)
+	if p.Source == "" {
+		return nil, fmt.Errorf("%s without a source", p.Kind)
 	}
-	name, data, err := load(ctx, p.Source)
+	if p.Kind == chat.Video {
+		return g.clip(ctx, p)
+	}
+	name, data, err := g.r.Load(ctx, p.Source)
 	if err != nil {
 		return nil, err
 	}
-	im, err := media.DecodeImage(name, data, lim.Image)
+	var m *medium
+	if p.Kind == chat.Audio {
+		m, err = g.e.sound(ctx, name, data, g.r.Limits.Audio)
+	} else {
+		m, err = g.e.picture(name, data, g.r.Limits.Image)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.hash = sha256.Sum256(data)
+	return []chat.Part{g.bind(p.Kind, m)}, nil
+}
+
+// bind adds a medium to the list and returns the part that stands for it.
+func (g *gathering) bind(kind chat.Kind, m *medium) chat.Part {
+	m.embd = g.e.proj.Embd()
+	g.all = append(g.all, m)
+	return chat.Part{Kind: kind, Source: strconv.Itoa(len(g.all) - 1)}
+}
+
+// takes returns an error unless the model has a tower for media of the kind.
+func (e *Engine) takes(kind chat.Kind) error {
+	if e.proj == nil {
+		return fmt.Errorf("%s: %w", kind, ErrNoProjector)
+	}
+	var has bool
+	switch kind {
+	case chat.Image:
+		has = e.HasImage()
+	case chat.Audio:
+		has = e.HasAudio()
+	case chat.Video:
+		has = e.HasVideo()
+	}
+	if !has {
+		return fmt.Errorf("%s has no tower for %s", e.mmproj.Path(), kind)
+	}
+	return nil
+}
+
+// HasImage reports whether pictures can be given.
+func (e *Engine) HasImage() bool { return e.proj != nil && e.proj.HasImage() }
+
+// HasAudio reports whether sound can be given.
+func (e *Engine) HasAudio() bool {
+	_, ok := e.proj.(models.AudioProjector)
+	return ok && e.proj.HasAudio()
+}
+
+// HasVideo reports whether clips can be given.
+func (e *Engine) HasVideo() bool {
+	_, ok := e.proj.(models.PairProjector)
+	return ok && e.proj.HasImage()
+}
+
+// picture decodes a picture and finds out how many rows it becomes.
+func (e *Engine) picture(name string, data []byte, lim media.Limits) (*medium, error) {
+	im, err := media.DecodeImage(name, data, lim)
 	if err != nil {
 		return nil, err
 	}
 	return &medium{
-		name: name, rows: e.proj.ImageRows(im.W, im.H), hash: sha256.Sum256(data),
+		name: name, rows: e.proj.ImageRows(im.W, im.H),
 		encode: func() ([]float32, error) { return e.proj.EncodeImage(im) },
+	}, nil
+}
+
+// sound decodes a sound, resamples it and finds out how many rows it becomes.
+func (e *Engine) sound(ctx context.Context, name string, data []byte, lim media.AudioLimits) (*medium, error) {
+	a, err := media.DecodeAudio(ctx, name, data, lim)
+	if err != nil {
+		return nil, err
+	}
+	samples, err := media.Resample(a.Samples, a.Rate, media.SampleRate)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	tower := e.proj.(models.AudioProjector) // as takes has seen
+	return &medium{
+		name: name, rows: tower.AudioRows(len(samples)),
+		encode: func() ([]float32, error) { return tower.EncodeAudio(samples) },
 	}, nil
 }

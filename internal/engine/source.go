@@ -21,26 +21,44 @@ const maxMediaBytes = 256 << 20
 // keyboard: paths, relative to dir, data URLs, and http(s) URLs.
 func LoadLocal(dir string) Load {
 	client := &http.Client{Timeout: time.Minute}
+	local := LocalPaths(dir)
 	return func(ctx context.Context, source string) (string, []byte, error) {
-		switch {
-		case strings.HasPrefix(source, "data:"):
+		if path, ok := local(source); ok {
+			data, err := readFile(path)
+			return path, data, err
+		}
+		if strings.HasPrefix(source, "data:") {
 			data, err := decodeDataURL(source)
 			return "data URL", data, err
-		case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
-			data, err := fetch(ctx, client, source)
-			return source, data, err
-		case strings.HasPrefix(source, "file://"):
+		}
+		if strings.HasPrefix(source, "file:") {
+			return source, nil, fmt.Errorf("%.100s: not a file URL with a path of this machine", source)
+		}
+		data, err := fetch(ctx, client, source)
+		return source, data, err
+	}
+}
+
+// LocalPaths returns a Local for the same program: every source but data URLs
+// and http(s) URLs is a path, relative to dir.
+func LocalPaths(dir string) Local {
+	return func(source string) (string, bool) {
+		for _, scheme := range []string{"data:", "http://", "https://"} {
+			if strings.HasPrefix(source, scheme) {
+				return "", false
+			}
+		}
+		if strings.HasPrefix(source, "file://") {
 			u, err := url.Parse(source)
-			if err != nil {
-				return source, nil, err
+			if err != nil || u.Path == "" || u.Host != "" && u.Host != "localhost" {
+				return "", false
 			}
 			source = u.Path
 		}
 		if !filepath.IsAbs(source) {
 			source = filepath.Join(dir, source)
 		}
-		data, err := readFile(source)
-		return source, data, err
+		return source, true
 	}
 }
 
