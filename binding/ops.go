@@ -133,7 +133,14 @@ func (g *Graph) SwiGLUSplit(a, b *Tensor) *Tensor {
 	return g.node(C.ggml_swiglu_split(g.ctx, a.c(), b.c()))
 }
 
-// GELU is the tanh approximation of x·Φ(x).
+// SiLU is x·sigmoid(x).
+func (g *Graph) SiLU(x *Tensor) *Tensor {
+	need(contiguousRows(x), "silu", "want contiguous rows", x)
+	return g.node(C.ggml_silu(g.ctx, x.c()))
+}
+
+// GELU is the tanh approximation of x·Φ(x). The CPU's kernel looks it up by the
+// F16 value of x.
 func (g *Graph) GELU(x *Tensor) *Tensor {
 	need(contiguousRows(x), "gelu", "want contiguous rows", x)
 	return g.node(C.ggml_gelu(g.ctx, x.c()))

@@ -1,0 +1,118 @@
+package kimik25
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/convert"
+	_ "github.com/inkling-go/inkling/convert/kimik25"
+	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/models"
+)
+
+// random is the reference's tiny random checkpoint.
+const random = "kimi-k25-tiny-random"
+
+var ggufDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "kimik25")
+	if err != nil {
+		panic(err)
+	}
+	ggufDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+var convertRandom = sync.OnceValues(func() (convert.Report, error) {
+	return convert.Run(context.Background(), convert.Options{
+		Dir: filepath.Join("..", "..", "testdata", random, "original"), OutDir: ggufDir, Name: "random", OutType: "f32",
+	})
+})
+
+func newBackend(t testing.TB) *binding.Backend {
+	t.Helper()
+	be, err := binding.NewBackend(binding.CPU(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(be.Close)
+	return be
+}
+
+func openGGUF(t testing.TB, path string) *gguf.File {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// loadRandom converts the random checkpoint to F32 and opens its text model.
+func loadRandom(t testing.TB) *Model {
+	t.Helper()
+	if _, err := convertRandom(); err != nil {
+		t.Fatal(err)
+	}
+	return openModel(t, filepath.Join(ggufDir, "random-F32.gguf"))
+}
+
+func openModel(t testing.TB, path string) *Model {
+	t.Helper()
+	m, err := models.Open(openGGUF(t, path), models.Params{Backend: newBackend(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m.(*Model)
+}
+
+func newTestCache(t testing.TB, m *Model, seqs, size int, kv binding.DType) models.Cache {
+	t.Helper()
+	c, err := m.NewCache(seqs, size, kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// batch is a step of sequence seq that wants the logits of every row, or of the last.
+func batch(seq int, ids []int32, all bool) models.Batch {
+	b := models.Batch{Seq: seq, Tokens: ids, Outputs: []int32{int32(len(ids) - 1)}}
+	if all {
+		b.Outputs = nil
+		for i := range ids {
+			b.Outputs = append(b.Outputs, int32(i))
+		}
+	}
+	return b
+}
+
+// forward runs ids as one step of sequence 0.
+func forward(t testing.TB, m *Model, c models.Cache, ids []int32, all bool) []float32 {
+	t.Helper()
+	b := batch(0, ids, all)
+	logits := make([]float32, len(b.Outputs)*m.Config().Vocab)
+	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+		t.Fatal(err)
+	}
+	return logits
+}
+
+func goldenIDs(g *testutil.Golden, name string) []int32 {
+	var ids []int32
+	for _, v := range g.Ints(name) {
+		ids = append(ids, int32(v))
+	}
+	return ids
+}
