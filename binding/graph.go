@@ -55,6 +55,14 @@ func (g *Graph) Input(name string, t DType, ne ...int64) *Tensor {
 // the written values: such pairs are ordered by nothing else.
 func (g *Graph) Expand(t *Tensor) { C.ggml_build_forward_expand(g.cg, t.c()) }
 
+// ExpandWrite is Expand for an F32 result that lies in another tensor's memory
+// and that nothing reads under its own name. ggml's allocator would hold that
+// memory to the end of the graph, waiting for a reader: it is given one.
+func (g *Graph) ExpandWrite(t *Tensor) {
+	g.Expand(t)
+	g.Expand(g.Scale(g.View(t, [4]int64{1, 1, 1, 1}, 4, 4, 4, 0), 1))
+}
+
 // Output expands t and keeps its memory from being reused, so that the host
 // can read it after Compute.
 func (g *Graph) Output(t *Tensor) *Tensor {

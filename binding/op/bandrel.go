@@ -32,22 +32,47 @@ type Attention struct {
 	Flash bool
 
 	// Block is the number of queries that BandWindow gives one score matrix;
-	// 0 takes as many as keep it below maxScores.
+	// 0 takes as many as keep it small.
 	Block int64
 }
 
 func (a *Attention) groups() int64 { return a.Q.Dim(1) / a.K.Dim(2) }
 
-// maxScores bounds the bytes of one score matrix; longer prefills are cut into
-// blocks of queries inside the graph.
-const maxScores = 512 << 20
+// maxScores bounds the bytes of one score matrix of a long prefill, maxValues
+// those of the transposed values: beyond them the kv heads are taken one by one
+// and the queries in blocks.
+const (
+	maxScores = 512 << 20
+	maxValues = 256 << 20
+)
 
+// windowPlan says how BandWindow cuts its work: kv heads one by one or all at
+// once, and how many queries at a time.
+func windowPlan(dh, nHead, nHeadKV, nQ, nKV int64) (perHead bool, block int64) {
+	perHead = nHeadKV > 1 && 4*dh*nKV*nHeadKV > maxValues
+	if perHead {
+		nHead /= nHeadKV
+	}
+	return perHead, windowBlock(nQ, nKV, nHead)
+}
+
+// windowBlock is the number of queries whose scores stay below maxScores.
 func windowBlock(nQ, nKV, nHead int64) int64 { return max(1, min(nQ, maxScores/(4*nKV*nHead))) }
 
-// WindowBlocks is the number of score matrices that BandWindow cuts nQ queries into.
+// WindowBlocks is the number of score matrices that nQ queries are cut into.
 func WindowBlocks(nQ, nKV, nHead int64) int64 {
 	b := windowBlock(nQ, nKV, nHead)
 	return (nQ + b - 1) / b
+}
+
+// BandWindowBlocks is the number of score matrices that BandWindow makes.
+func BandWindowBlocks(dh, nHead, nHeadKV, nQ, nKV int64) int64 {
+	perHead, block := windowPlan(dh, nHead, nHeadKV, nQ, nKV)
+	n := (nQ + block - 1) / block
+	if perHead {
+		n *= nHeadKV
+	}
+	return n
 }
 
 // BandWindow attends with many queries over keys that lie in the order of
@@ -58,6 +83,41 @@ func WindowBlocks(nQ, nKV, nHead int64) int64 {
 //	first:   the column of the key that stands at the position of the first query
 //	res:     [head_dim*n_head, n_q]
 func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, first int64) *binding.Tensor {
+	perHead, block := windowPlan(a.Q.Dim(0), a.Q.Dim(1), a.K.Dim(2), a.Q.Dim(2), a.K.Dim(1))
+	if a.Block > 0 {
+		block = a.Block
+	}
+	if !perHead {
+		return bandWindow(g, a, projrev, mask, first, block)
+	}
+	var out *binding.Tensor // [head_dim*G*(h+1), n_q]
+	for h := range a.K.Dim(2) {
+		one := a.head(g, h)
+		if o := bandWindow(g, one, projrev, mask, first, block); out == nil {
+			out = o
+		} else {
+			out = g.Concat(out, o, 0)
+		}
+	}
+	return out
+}
+
+// head is the part of kv head h and its query heads.
+func (a *Attention) head(g *binding.Graph, h int64) *Attention {
+	G := a.groups()
+	part := func(x *binding.Tensor, from, n, dim int64) *binding.Tensor { // of dimension dim, 1 or 2
+		ne := x.Shape()
+		ne[dim] = n
+		return g.View(x, ne, x.Stride(1), x.Stride(2), x.Stride(3), from*x.Stride(int(dim)))
+	}
+	return &Attention{
+		Q: g.Cont(part(a.Q, h*G, G, 1)), R: g.Cont(part(a.R, h*G, G, 1)),
+		K: part(a.K, h, 1, 2), V: part(a.V, h, 1, 2), Scale: a.Scale,
+	}
+}
+
+// bandWindow is BandWindow with block queries at a time.
+func bandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, first, block int64) *binding.Tensor {
 	dh, nHead, nQ := a.Q.Dim(0), a.Q.Dim(1), a.Q.Dim(2)
 	nKV, nHeadKV, G := a.K.Dim(1), a.K.Dim(2), a.groups()
 
@@ -74,10 +134,6 @@ func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, f
 	r := g.Scale(a.R, 1/a.Scale)
 	r = g.Cont(g.Permute(r, 0, 2, 1, 3)) // [d_rel, n_q, n_head]
 
-	block := a.Block
-	if block == 0 {
-		block = windowBlock(nQ, nKV, nHead)
-	}
 	var out *binding.Tensor
 	for i := int64(0); i < nQ; i += block {
 		n := min(block, nQ-i)
@@ -92,12 +148,13 @@ func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, f
 		if band != nil {
 			band = g.View(band, [4]int64{band.Dim(0), n, G, nHeadKV}, band.Stride(1), band.Stride(2), G*band.Stride(2), 0)
 			near := g.Cols(kq, col, band.Dim(0))
-			g.Expand(g.AddInplace(near, band))
+			g.ExpandWrite(g.AddInplace(near, band))
 		}
 		p := g.SoftMaxExtInplace(kq, mi, a.Scale)
 		o := g.MulMatF32(vt, p)              // [dh, n, G, n_head_kv]
 		o = g.Cont(g.Permute(o, 0, 3, 1, 2)) // [dh, G, n_head_kv, n]
 		o = g.Reshape(o, dh*nHead, n)
+		g.Expand(o) // before the next block's scores take memory of their own
 		if out == nil {
 			out = o
 		} else {

@@ -121,23 +121,29 @@ func maskValue(visible bool) float32 {
 	return float32(math.Inf(-1))
 }
 
-// buildWindow builds the form for many queries, on the keys from position j0 on.
+// buildWindow builds the form for many queries.
 func (d *bandData) buildWindow(b *bench, kv binding.DType, block int64) *binding.Tensor {
+	a, projrev, mask, first := d.windowOperands(b, kv)
+	a.Block = block
+	return BandWindow(b.g, a, projrev, mask, first)
+}
+
+// windowOperands gives BandWindow's operands, on the keys from position pos-(window-1) on, or from 0.
+func (d *bandData) windowOperands(b *bench, kv binding.DType) (a *Attention, projrev, mask *binding.Tensor, first int64) {
 	j0 := 0
 	if d.window > 0 {
 		j0 = d.pos - (d.window - 1) // may be negative: cells without a key
 	}
 	nKV := (d.pos + d.nQ - j0 + 31) / 32 * 32
-	a := joined{d}.attention(b, kv, nKV, func(_ *bandData, j int) int { return j - j0 }, false)
-	a.Block = block
-	mask := make([]float32, nKV*d.nQ)
+	a = joined{d}.attention(b, kv, nKV, func(_ *bandData, j int) int { return j - j0 }, false)
+	values := make([]float32, nKV*d.nQ)
 	for i := range d.nQ {
 		for c := range nKV {
-			mask[i*nKV+c] = maskValue(j0+c >= 0 && d.visible(i, j0+c))
+			values[i*nKV+c] = maskValue(j0+c >= 0 && d.visible(i, j0+c))
 		}
 	}
-	return BandWindow(b.g, a, b.persistent(binding.F32, d.reversed(), int64(d.dRel), int64(d.E)),
-		b.input(mask, int64(nKV), int64(d.nQ)), int64(d.pos-j0))
+	projrev = b.persistent(binding.F32, d.reversed(), int64(d.dRel), int64(d.E))
+	return a, projrev, b.input(values, int64(nKV), int64(d.nQ)), int64(d.pos - j0)
 }
 
 // joined holds several sequences of one geometry but for their positions.
@@ -261,6 +267,12 @@ func bandTolerance(kv binding.DType, flash bool) float64 {
 
 func TestBandRel(t *testing.T) {
 	full := []bandCase{
+		{16, 2, 1, 8, 32, 0, 0, 1},
+		{16, 2, 1, 8, 32, 0, 1, 1},
+		{32, 8, 2, 8, 128, 0, 1022, 1},
+		{32, 8, 2, 8, 128, 0, 1023, 1},
+		{32, 8, 4, 8, 128, 0, 1024, 1},
+		{32, 8, 2, 8, 512, 0, 4095, 1},
 		{128, 64, 8, 16, 512, 0, 700, 1},
 		{128, 64, 8, 16, 512, 0, 100, 1},
 		{128, 64, 16, 16, 64, 0, 0, 1},
@@ -359,4 +371,47 @@ func TestBandWindowBlocks(t *testing.T) {
 		got := b.run(d.buildWindow(b, binding.F32, block))
 		closeTo(t, "attention", got[0], d.ref(true), 5e-6)
 	}
+}
+
+// TestBandRelFar: one query behind 65,535 and behind 1,048,575 keys. The bias
+// is strong, so that a few near keys outweigh all others.
+func TestBandRelFar(t *testing.T) {
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		for _, pos := range []int{65535, 1048575} {
+			c := bandCase{16, 2, 1, 16, 1024, 0, pos, 1}
+			t.Run(c.String(), func(t *testing.T) {
+				b := newBench(t, be)
+				d := newBandData(b, c)
+				for i := range d.r {
+					d.r[i] *= 8
+				}
+				got := b.run(joined{d}.buildScatter(b, binding.F16, true))[0]
+				closeTo(t, "attention", got, d.ref(true), 3e-2) // half an ulp of a bias of 32 to 64 is 0.016
+				if farthest(got, d.ref(false)) < 0.2 {
+					t.Error("the bias changes nothing: the test shows nothing")
+				}
+			})
+		}
+	})
+}
+
+// TestBandWindowHeads: kv heads one by one give the same as all at once.
+func TestBandWindowHeads(t *testing.T) {
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		c := bandCase{64, 8, 4, 16, 40, 0, 60, 20}
+		testBand(t, be, c, 1, 5e-6, func(ds joined, b *bench) *binding.Tensor {
+			d := ds[0]
+			a, projrev, mask, first := d.windowOperands(b, binding.F32)
+			var out *binding.Tensor
+			for h := range a.K.Dim(2) {
+				o := bandWindow(b.g, a.head(b.g, h), projrev, mask, first, 7)
+				if out == nil {
+					out = o
+				} else {
+					out = b.g.Concat(out, o, 0)
+				}
+			}
+			return out
+		})
+	})
 }

@@ -34,7 +34,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, be *binding.Backend) *bench {
-	b := &bench{t: t, mem: be.NewMemory(16), g: be.NewGraph(1024), rng: rand.New(rand.NewPCG(1, 2))}
+	b := &bench{t: t, mem: be.NewMemory(16), g: be.NewGraph(2048), rng: rand.New(rand.NewPCG(1, 2))}
 	t.Cleanup(func() { b.g.Close(); b.mem.Close() })
 	return b
 }

@@ -63,7 +63,7 @@ func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error)
 // block of queries that a long prefill is cut into.
 const (
 	nodesPerLayer = 192
-	nodesPerBlock = 16
+	nodesPerBlock = 48
 )
 
 // Forward computes batches behind the rows of c. Batches of the same few rows
@@ -153,8 +153,7 @@ func inRange(ids []int32, n int, what string) error {
 
 // newStep builds the graph of shape sh on the cache s.
 func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
-	blocks := op.WindowBlocks(int64(sh.n), int64(max(sh.nKV, m.cfg.slidingWindow+sh.n)), int64(m.cfg.nHead))
-	g := m.be.NewGraph((nodesPerLayer+nodesPerBlock*int(blocks))*m.cfg.blockCount + nodesPerLayer)
+	g := m.be.NewGraph((nodesPerLayer+nodesPerBlock*m.windowBlocks(sh))*m.cfg.blockCount + nodesPerLayer)
 	g.OnTap = onTap
 	st := newStep(g, m.cfg, s, sh)
 	out := g.Output(st.build(g, m.w))
@@ -166,6 +165,22 @@ func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.
 		}
 		st.fillOutputs(bs, rows)
 	}}
+}
+
+// windowBlocks bounds the blocks that attention over many rows is cut into in one layer.
+func (m *Model) windowBlocks(sh shape) int {
+	if sh.few() {
+		return 0
+	}
+	most := int64(0)
+	for i, sliding := range m.cfg.sliding {
+		nKV := sh.nKV
+		if sliding {
+			nKV = m.cfg.slidingWindow - 1 + sh.n
+		}
+		most = max(most, op.BandWindowBlocks(int64(m.cfg.headDimOf(i)), int64(m.cfg.nHead), int64(m.cfg.nHeadKV[i]), int64(sh.n), int64(nKV)))
+	}
+	return int(most)
 }
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.

@@ -287,10 +287,11 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 		base.SetFloats(far)
 	})
 	f.near = op.NearMask(g, nearBase, int64(hkv))
+	mask := base
 	if st.flash {
-		base = g.Cast(base, binding.F16)
+		mask = g.Cast(base, binding.F16)
 	}
-	f.far = op.FarMask(g, base, int64(st.nHead/hkv), int64(hkv))
+	f.far = op.FarMask(g, mask, int64(st.nHead/hkv), int64(hkv))
 }
 
 func (st *step) declareRing(g *binding.Graph, layer int) {
