@@ -3,6 +3,7 @@ package kimik25
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/inkling-go/inkling/convert"
 )
@@ -150,12 +151,18 @@ func (p *processorConfig) parseColours(f *convert.Fields) {
 
 // check refuses what cannot be.
 func (p *processorConfig) check(f *convert.Fields, c *config) {
-	for what, v := range map[string]float64{
-		"patches of a picture": float64(p.imagePatches), "patches of a side": float64(p.sidePatches),
-		"patches of a frame": float64(p.framePatches), "frames of a chunk": float64(p.framesPerChunk), "frames a second": p.sampleFPS,
+	for _, limit := range []struct {
+		of string
+		v  float64
+	}{
+		{"patches of a picture", float64(p.imagePatches)},
+		{"patches of a side", float64(p.sidePatches)},
+		{"patches of a frame", float64(p.framePatches)},
+		{"frames of a chunk", float64(p.framesPerChunk)},
+		{"frames a second", p.sampleFPS},
 	} {
-		if v <= 0 {
-			f.Failf("%s0 %s, want more", f.Name(""), what)
+		if limit.v <= 0 {
+			f.Failf("%s has %v %s, want more", strings.TrimSuffix(f.Name(""), "."), limit.v, limit.of)
 		}
 	}
 	if p.framesPerChunk > c.vision.posTime {
