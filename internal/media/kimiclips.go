@@ -133,3 +133,12 @@ func FrameBudget(n, frame, video int) int {
 	}
 	return max(min(int(math.RoundToEven(float64(video)/float64(n))), frame), 1)
 }
+
+// EveryFrame takes a clip as it is: a Sampler for frames that were sampled before.
+func EveryFrame(t Timeline) []int {
+	indices := make([]int, len(t.Start))
+	for i := range indices {
+		indices[i] = i
+	}
+	return indices
+}

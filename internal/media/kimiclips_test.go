@@ -107,6 +107,12 @@ func TestClipItems(t *testing.T) {
 	}
 }
 
+func TestEveryFrame(t *testing.T) {
+	if diff := cmp.Diff([]int{0, 1, 2}, EveryFrame(evenTimeline(3, 30))); diff != "" {
+		t.Errorf("indices (-want +got):\n%s", diff)
+	}
+}
+
 func TestTimestamp(t *testing.T) {
 	for _, c := range []struct {
 		seconds float64

@@ -359,3 +359,18 @@ func TestClipErrors(t *testing.T) {
 }
 
 func small() *media.Image { return &media.Image{W: 28, H: 28, Pix: make([]uint8, 28*28*3)} }
+
+// TestLongClipMemory: the scores of a long clip are made part by part. All at
+// once they would take 17 GB here; what remains grows with the patches.
+func TestLongClipMemory(t *testing.T) {
+	p := loadRandomTower(t)
+	measure := func(frames int) int64 {
+		step := p.step(grid{clip: true, t: frames, h: 64, w: 64}, nil)
+		defer step.Graph.Close()
+		return step.Graph.Measure()
+	}
+	short, long := measure(4), measure(8)
+	if limit := int64(1 << 30); long > limit || long > 2*short {
+		t.Errorf("8 frames of 64 x 64 patches take %d bytes, 4 take %d, want at most %d and twice as much", long, short, limit)
+	}
+}
