@@ -191,6 +191,9 @@ func (w *writing) convert(c *chunk, u *unit, a, b int64) error {
 			return &RangeError{w.src.Dir, u.from.Name, c.beyond, c.to.String()}
 		}
 	}
+	w.mu.Lock()
+	w.rounded += c.rounded
+	w.mu.Unlock()
 	w.release(u, a, b)
 	u.digest.Add(c.digest)
 	w.advance(u.uses[0].target, u.from.Shard, u.inBytes()*(b-a)/u.rows, u.outBytes(a, b))
@@ -216,7 +219,6 @@ func (c *chunk) block() *use {
 func (w *writing) count(c *chunk) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rounded += c.rounded
 	if c.nonFinite > 0 {
 		if w.bad.Count == 0 {
 			w.bad.Dir, w.bad.First = w.src.Dir, c.unit.from.Name

@@ -49,9 +49,6 @@ func (arch) Refuses(modelType string) string {
 
 // Plan describes the text file, and the mmproj file if there is a tower.
 func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
-	if err := refusePacked(src); err != nil {
-		return nil, err
-	}
 	c, err := parseConfig(src.Config)
 	if err != nil {
 		return nil, err
@@ -106,13 +103,12 @@ func (p *planner) failf(format string, args ...any) {
 
 // has reports whether the checkpoint has a tensor.
 func (p *planner) has(name string) bool {
-	_, ok := p.src.Tensors.Tensor(name)
-	return ok
+	return p.src.Has(name)
 }
 
 // hasPrefix reports whether the checkpoint has a tensor with the prefix.
 func (p *planner) hasPrefix(prefix string) bool {
-	return slices.ContainsFunc(p.src.Tensors.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(p.src.Weights.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // sortedKeys returns the keys of m in order, so that messages do not vary.

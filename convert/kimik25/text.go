@@ -184,7 +184,7 @@ var computed = []string{".rotary_emb.inv_freq", ".pos_emb.time_weight"}
 // numbered on from those of the trunk.
 func (p *planner) skipRest() {
 	layers, mtp := p.textNames().text+"layers.", 0
-	for _, name := range p.src.Tensors.Names() {
+	for _, name := range p.src.Weights.Names() {
 		if slices.ContainsFunc(computed, func(s string) bool { return strings.HasSuffix(name, s) }) {
 			p.match.Skip(name)
 			continue

@@ -129,8 +129,8 @@ func (o *opener) fp8(x safetensors.Tensor) error {
 	case scale.Elems() == 1:
 		block[0] = rows * slabs // one for all
 		slabs, rows = 1, rows*slabs
-	case scale.Elems() == slabs:
-	case scale.Elems() == slabs*rows:
+	case slices.Equal(squeeze(scale.Shape), squeeze(x.Shape[:n-2])): // one for each matrix
+	case slices.Equal(squeeze(scale.Shape), squeeze(x.Shape[:n-1])): // one for each row
 		block[0] = 1
 	default:
 		if block = o.config.Block; block[0] <= 0 || block[1] <= 0 {
@@ -243,3 +243,8 @@ func (o *opener) int4(x safetensors.Tensor, base string) error {
 }
 
 func ceil(n, by int64) int64 { return (n + by - 1) / by }
+
+// squeeze returns a shape without its axes of length 1.
+func squeeze(shape []int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(shape), func(n int64) bool { return n == 1 })
+}
