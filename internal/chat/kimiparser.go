@@ -22,13 +22,14 @@ type kimiParser struct {
 	v *token.Vocab
 	p *kimi
 
-	state  kimiState
-	id     []byte            // of the call in work
-	args   []byte            // of the call in work
-	text   token.Detokenizer // of the visible text that is being written
-	kind   DeltaKind         // of that text
-	out    []Delta           // of the current Push
-	warned []string
+	state   kimiState
+	between []byte            // text between calls
+	id      []byte            // of the call in work
+	args    []byte            // of the call in work
+	text    token.Detokenizer // of the visible text that is being written
+	kind    DeltaKind         // of that text
+	out     []Delta           // of the current Push
+	warned  []string
 
 	stopped bool
 	endedBy int32 // if stopped
@@ -129,10 +130,7 @@ func (s *kimiParser) plain(piece []byte) {
 	case kimiThinking:
 		s.emit(ReasoningDelta, piece)
 	case kimiBetweenCalls:
-		if len(bytes.TrimSpace(piece)) == 0 {
-			return // white space between calls says nothing
-		}
-		fallthrough
+		s.between = append(s.between, piece...)
 	default:
 		s.emit(ContentDelta, piece)
 	}
@@ -154,6 +152,10 @@ func (s *kimiParser) flush() {
 
 // close ends the current text or call.
 func (s *kimiParser) close() {
+	if len(bytes.TrimSpace(s.between)) > 0 { // white space between calls says nothing
+		s.emit(ContentDelta, s.between)
+	}
+	s.between = nil
 	s.flush()
 	if !s.inCall() {
 		return

@@ -163,15 +163,15 @@ func parseToolCalls(v any) ([]ToolCall, error) {
 	return calls, nil
 }
 
-// parseArguments takes an object or a string with one. Anything else is an empty object: clients send such strings back to us when
-// a model called without arguments.
+// parseArguments takes an object, or a string with one, which stays as it is written. Anything else is an empty object: clients send
+// such strings back to us when a model called without arguments.
 func parseArguments(v any) json.RawMessage {
 	if s, ok := v.(string); ok {
 		parsed, err := decodeJSON([]byte(s))
-		if err != nil {
-			parsed = nil
+		if _, isObject := parsed.(*object); err == nil && isObject {
+			return json.RawMessage(s)
 		}
-		v = parsed
+		v = nil
 	}
 	if _, ok := v.(*object); !ok {
 		return json.RawMessage("{}")

@@ -63,7 +63,7 @@ func TestParseMessages(t *testing.T) {
 			Conversation{Messages: []Message{
 				{Role: Assistant, Reasoning: "r", Content: []Part{{Text: "c"}}, ToolCalls: []ToolCall{
 					{ID: "1", Name: "f", Arguments: json.RawMessage(`{"b":1,"a":2.0}`)},
-					{ID: "2", Name: "g", Arguments: json.RawMessage(`{"x":2}`)},
+					{ID: "2", Name: "g", Arguments: json.RawMessage(`{"x": 1e3, "x":2}`)},
 					{Name: "h", Arguments: json.RawMessage(`{}`)},
 					{Name: "i", Arguments: json.RawMessage(`{}`)},
 				}},
