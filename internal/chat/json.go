@@ -36,6 +36,15 @@ func (o *object) get(key string) any {
 	return o.values[key]
 }
 
+// has reports whether the object has the key, be it with null.
+func (o *object) has(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.values[key]
+	return ok
+}
+
 // decodeJSON parses one JSON value into nil, bool, json.Number, string, []any and *object.
 func decodeJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))

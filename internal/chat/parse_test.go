@@ -52,8 +52,8 @@ func TestParseMessages(t *testing.T) {
 				Part{Kind: Audio, Source: "data:audio/mp3;base64,QQ=="}, Part{Kind: Audio, Source: "data:application/octet-stream;base64,QQ=="}, Part{Kind: Audio}),
 		},
 		{
-			"videos", part(`{"type":"video","video":"a.mp4","fps":1.5},{"type":"video_url","video_url":{"url":"b"}},{"type":"video"}`),
-			user(Part{Kind: Video, Source: "a.mp4", FPS: 1.5}, Part{Kind: Video, Source: "b"}, Part{Kind: Video}),
+			"videos", part(`{"type":"video","video":"a.mp4","fps":1.5},{"type":"video_url","video_url":{"url":"b"},"num_frames":8},{"type":"video","nframes":4.0}`),
+			user(Part{Kind: Video, Source: "a.mp4", FPS: 1.5}, Part{Kind: Video, Source: "b", Frames: 8}, Part{Kind: Video, Frames: 4}),
 		},
 		{
 			"assistant", `[{"role":"assistant","reasoning_content":"r","content":"c","tool_calls":[
@@ -131,6 +131,9 @@ func TestParseMessagesErrors(t *testing.T) {
 		{part(`{"type":"video","video":"a","fps":"2"}`), "fps is a string"},
 		{part(`{"type":"video","video":"a","fps":0}`), "fps is 0, want a number above 0"},
 		{part(`{"type":"video","video":"a","fps":1e999}`), "fps is 1e999"},
+		{part(`{"type":"video","video":"a","num_frames":"2"}`), "num_frames is a string"},
+		{part(`{"type":"video","video":"a","nframes":1.5}`), "nframes is 1.5, want a whole number from 1"},
+		{part(`{"type":"video","video":"a","num_frames":0}`), "num_frames is 0, want a whole number from 1"},
 		{strings.Repeat("[", 600) + strings.Repeat("]", 600), "nesting deeper than 500"},
 	} {
 		if _, err := ParseMessages([]byte(tc.json)); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -36,7 +36,10 @@ func parsePart(v any) (Part, error) {
 		if err != nil {
 			return Part{}, err
 		}
-		p.FPS, err = framesPerSecond(o.get("fps"))
+		if p.FPS, err = framesPerSecond(o.get("fps")); err != nil {
+			return Part{}, err
+		}
+		p.Frames, err = frameCount(o)
 		return p, err
 	}
 	return Part{}, fmt.Errorf("unknown type %q", kind)
@@ -102,6 +105,29 @@ func dataURL(mediaType, base64 string) string {
 		mediaType = "application/octet-stream"
 	}
 	return "data:" + mediaType + ";base64," + base64
+}
+
+// maxFrames bounds the frames that a request may ask for; models take some hundreds.
+const maxFrames = 1 << 20
+
+// frameCount reads how many frames of a clip to take, 0 if the part does not say.
+func frameCount(o *object) (int, error) {
+	for _, key := range []string{"num_frames", "nframes"} {
+		v := o.get(key)
+		if v == nil {
+			continue
+		}
+		n, ok := v.(json.Number)
+		if !ok {
+			return 0, fmt.Errorf("%s is %s, want a number", key, jsonType(v))
+		}
+		f, err := n.Float64()
+		if err != nil || f != math.Trunc(f) || f < 1 || f > maxFrames {
+			return 0, fmt.Errorf("%s is %s, want a whole number from 1 to %d", key, n, maxFrames)
+		}
+		return int(f), nil
+	}
+	return 0, nil
 }
 
 func framesPerSecond(v any) (float64, error) {

@@ -61,11 +61,12 @@ func preName(patterns []string, ignoreMerges bool) string {
 
 // splitter cuts text into the pieces within which bytes may merge.
 type splitter struct {
+	cut bool              // long texts are cut first, see cutLong
 	res []*regexp2.Regexp // applied one after the other, each to the pieces of the one before
 }
 
 func newSplitter(patterns []string) (*splitter, error) {
-	s := &splitter{}
+	s := &splitter{cut: len(patterns) == 1 && patterns[0] == patternKimi}
 	for _, p := range patterns {
 		if len(p) > maxPatternBytes {
 			return nil, fmt.Errorf("of %d bytes, limit %d", len(p), maxPatternBytes)
@@ -100,6 +101,10 @@ func translateSets(pattern string) (string, error) {
 // split calls yield with each piece of text in order; the pieces joined are text. Text between matches is a
 // piece too. Bytes that are not UTF-8 are matched as U+FFFD and stay as they are in the piece.
 func (s *splitter) split(text string, yield func(piece string)) {
+	if s.cut && len(text) > maxRunChars {
+		cutLong(text, func(slice string) { s.splitFrom(0, slice, yield) })
+		return
+	}
 	s.splitFrom(0, text, yield)
 }
 
