@@ -3,7 +3,6 @@ package inkling
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/binding/op"
@@ -16,7 +15,7 @@ import (
 type Model struct {
 	// OnTap, if set, is called with every named intermediate result of the next
 	// steps, whose memory is then kept: for comparing with reference values.
-	OnTap func(name string, layer int, shape [4]int64, values []float32)
+	OnTap layers.OnTap
 
 	cfg     *config
 	be      *binding.Backend
@@ -73,52 +72,10 @@ func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32
 	if !ok {
 		return errors.New("the cache belongs to another architecture")
 	}
-	outs, alike := 0, true
-	for i := range batches {
-		b := &batches[i]
-		if err := m.check(s, b); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(batches[:i], func(o models.Batch) bool { return o.Seq == b.Seq }) {
-			return fmt.Errorf("sequence %d is twice in one step", b.Seq)
-		}
-		outs += len(b.Outputs)
-		alike = alike && len(b.Tokens) == len(batches[0].Tokens) && len(b.Tokens) <= few
-	}
-	if len(batches) == 0 {
-		return errors.New("a step without rows")
-	}
-	if len(logits) != outs*m.cfg.unpadded {
-		return fmt.Errorf("room for %d logits, want %d", len(logits), outs*m.cfg.unpadded)
-	}
-	if alike {
-		return m.run(s, batches, logits)
-	}
-	for i := range batches {
-		n := len(batches[i].Outputs) * m.cfg.unpadded
-		if err := m.run(s, batches[i:i+1], logits[:n]); err != nil {
-			return err
-		}
-		logits = logits[n:]
-	}
-	return nil
-}
-
-// check finds what would not fit the cache or the graph.
-func (m *Model) check(s *cache, b *models.Batch) error {
-	n := len(b.Tokens)
-	if b.Seq < 0 || b.Seq >= len(s.seqs) {
-		return fmt.Errorf("sequence %d is outside 0 to %d", b.Seq, len(s.seqs)-1)
-	}
-	switch pos := s.seqs[b.Seq].pos; {
-	case n == 0 || len(b.Outputs) == 0:
-		return errors.New("a step needs a row and an output")
-	case pos+n > s.size:
-		return fmt.Errorf("%d tokens behind %d: %w (%d)", n, pos, models.ErrContextFull, s.size)
-	case len(b.Media) != len(b.MediaRows)*m.cfg.embd:
-		return fmt.Errorf("%d media values for %d rows of %d", len(b.Media), len(b.MediaRows), m.cfg.embd)
-	}
-	return errors.Join(inRange(b.Tokens, m.cfg.vocab, "token"), inRange(b.MediaRows, n, "media row"), inRange(b.Outputs, n, "output row"))
+	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Logits: m.cfg.unpadded}
+	return layers.Forward(c, lim, few, batches, logits, func(bs []models.Batch, logits []float32) error {
+		return m.run(s, bs, logits)
+	})
 }
 
 // run computes batches that share one graph.
@@ -129,7 +86,9 @@ func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
 	sh := m.cfg.shapeOf(s, bs)
 	var err error
 	if m.OnTap != nil {
-		err = m.runTapped(s, sh, bs, logits)
+		err = layers.RunTapped(m.be, bs, logits, m.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
+			return m.newStep(s, sh, onTap)
+		})
 	} else {
 		err = m.exec.Run(sh, sh.few(), bs, logits, func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 	}
@@ -138,15 +97,6 @@ func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
 	}
 	for _, b := range bs {
 		s.seqs[b.Seq].pos += len(b.Tokens)
-	}
-	return nil
-}
-
-func inRange(ids []int32, n int, what string) error {
-	for _, id := range ids {
-		if id < 0 || int(id) >= n {
-			return fmt.Errorf("%s %d is outside 0 to %d", what, id, n-1)
-		}
 	}
 	return nil
 }
@@ -200,40 +150,6 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
 		step.Graph.Close()
 	})
 	return n, err
-}
-
-// runTapped is run on a graph of its own that keeps every named result.
-func (m *Model) runTapped(s *cache, sh shape, bs []models.Batch, logits []float32) error {
-	type tap struct {
-		t     *binding.Tensor
-		name  string
-		layer int
-	}
-	var taps []tap
-	exec := layers.NewExecutor[shape, []models.Batch](m.be)
-	defer exec.Close()
-	err := exec.Run(sh, false, bs, logits, func() *layers.Step[[]models.Batch] {
-		return m.newStep(s, sh, func(g *binding.Graph, t *binding.Tensor, name string, layer int) {
-			taps = append(taps, tap{g.Output(g.Cont(t)), name, layer})
-		})
-	})
-	if err != nil {
-		return err
-	}
-	for _, t := range taps {
-		values := make([]float32, t.t.Elems())
-		if t.t.Type() == binding.I32 {
-			ids := make([]int32, len(values))
-			t.t.Int32s(ids)
-			for i, id := range ids {
-				values[i] = float32(id)
-			}
-		} else {
-			t.t.Floats(values)
-		}
-		m.OnTap(t.name, t.layer, t.t.Shape(), values)
-	}
-	return nil
 }
 
 // Close frees the model. Its caches must be closed before.

@@ -259,7 +259,7 @@ func (p *Projector) encodeTiles(ts *media.TileSet) ([]float32, error) {
 //	ids: [mels] of each frame: mel·bins + bin
 func (p *Projector) encodeFrames(ids []int32) ([]float32, error) {
 	mels := p.Audio.mels
-	if err := inRange(ids, mels*p.Audio.bins, "dMel id"); err != nil {
+	if err := layers.InRange(ids, mels*p.Audio.bins, "dMel id"); err != nil {
 		return nil, err
 	}
 	frames := len(ids) / mels

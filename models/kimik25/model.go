@@ -67,7 +67,8 @@ func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32
 	if !ok {
 		return errForeignCache
 	}
-	return layers.Forward(c, m.Config(), few, batches, logits, func(bs []models.Batch, logits []float32) error {
+	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Logits: m.cfg.vocab}
+	return layers.Forward(c, lim, few, batches, logits, func(bs []models.Batch, logits []float32) error {
 		return m.run(s, bs, logits)
 	})
 }

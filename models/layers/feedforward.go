@@ -25,21 +25,25 @@ func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) 
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
 	y := g.Mul(g.MulMatID(down, h, ids), g.Reshape(weights, 1, k, n))    // [n_embd, n_used, n]
-	sum := expert(g, y, 0)
-	for j := int64(1); j < k; j++ {
-		sum = g.Add(sum, expert(g, y, j))
-	}
-	if k == 1 {
-		sum = g.Cont(sum)
-	}
-	return sum
+	return SumExperts(g, y, int(k), y.Stride(1), y.Stride(2))
 }
 
-// expert is the view of what the j-th chosen expert made of each row.
+// SumExperts adds up the outputs of k experts, which lie at a distance of expert
+// bytes from each other; rows of one expert lie at a distance of row bytes.
 //
-//	y:   [n_embd, n_used, n]
 //	res: [n_embd, n]
-func expert(g *binding.Graph, y *binding.Tensor, j int64) *binding.Tensor {
-	n, row := y.Dim(2), y.Stride(2)
-	return g.View(y, [4]int64{y.Dim(0), n, 1, 1}, row, row*n, row*n, j*y.Stride(1))
+func SumExperts(g *binding.Graph, y *binding.Tensor, k int, expert, row int64) *binding.Tensor {
+	embd := y.Dim(0)
+	n := y.Elems() / embd / int64(k)
+	view := func(j int) *binding.Tensor {
+		return g.View(y, [4]int64{embd, n, 1, 1}, row, row*n, row*n, int64(j)*expert)
+	}
+	acc := view(0)
+	for j := 1; j < k; j++ {
+		acc = g.Add(acc, view(j))
+	}
+	if k == 1 {
+		acc = g.Cont(acc)
+	}
+	return acc
 }

@@ -110,17 +110,24 @@ func (in *Inputs) fillMedia(bs []models.Batch) {
 	in.mediaRows.SetInt64s(rows)
 }
 
+// Limits bound the batches of a model.
+type Limits struct {
+	Tokens int // ids below are tokens
+	Embd   int // values of a media row
+	Logits int // per output row
+}
+
 // Forward is Model.Forward: it checks the batches and hands those that can
 // share a graph to run together, the others one by one. Batches share one if
 // they have the same number of rows, no more than few.
-func Forward(c models.Cache, cfg models.Config, few int, bs []models.Batch, logits []float32, run func(bs []models.Batch, logits []float32) error) error {
+func Forward(c models.Cache, lim Limits, few int, bs []models.Batch, logits []float32, run func(bs []models.Batch, logits []float32) error) error {
 	if len(bs) == 0 {
 		return errors.New("a step without rows")
 	}
 	outs, alike := 0, true
 	for i := range bs {
 		b := &bs[i]
-		if err := check(c, cfg, b); err != nil {
+		if err := check(c, lim, b); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(bs[:i], func(o models.Batch) bool { return o.Seq == b.Seq }) {
@@ -129,14 +136,14 @@ func Forward(c models.Cache, cfg models.Config, few int, bs []models.Batch, logi
 		outs += len(b.Outputs)
 		alike = alike && len(b.Tokens) == len(bs[0].Tokens) && len(b.Tokens) <= few
 	}
-	if len(logits) != outs*cfg.Vocab {
-		return fmt.Errorf("room for %d logits, want %d", len(logits), outs*cfg.Vocab)
+	if len(logits) != outs*lim.Logits {
+		return fmt.Errorf("room for %d logits, want %d", len(logits), outs*lim.Logits)
 	}
 	if alike {
 		return run(bs, logits)
 	}
 	for i := range bs {
-		n := len(bs[i].Outputs) * cfg.Vocab
+		n := len(bs[i].Outputs) * lim.Logits
 		if err := run(bs[i:i+1], logits[:n]); err != nil {
 			return err
 		}
@@ -146,7 +153,7 @@ func Forward(c models.Cache, cfg models.Config, few int, bs []models.Batch, logi
 }
 
 // check finds what would not fit the cache or the graph.
-func check(c models.Cache, cfg models.Config, b *models.Batch) error {
+func check(c models.Cache, lim Limits, b *models.Batch) error {
 	if b.Seq < 0 || b.Seq >= c.Seqs() {
 		return fmt.Errorf("sequence %d is outside 0 to %d", b.Seq, c.Seqs()-1)
 	}
@@ -156,13 +163,14 @@ func check(c models.Cache, cfg models.Config, b *models.Batch) error {
 		return errors.New("a step needs a row and an output")
 	case pos+n > c.Size():
 		return fmt.Errorf("%d tokens behind %d: %w (%d)", n, pos, models.ErrContextFull, c.Size())
-	case len(b.Media) != len(b.MediaRows)*cfg.Embd:
-		return fmt.Errorf("%d media values for %d rows of %d", len(b.Media), len(b.MediaRows), cfg.Embd)
+	case len(b.Media) != len(b.MediaRows)*lim.Embd:
+		return fmt.Errorf("%d media values for %d rows of %d", len(b.Media), len(b.MediaRows), lim.Embd)
 	}
-	return errors.Join(inRange(b.Tokens, cfg.Vocab, "token"), inRange(b.MediaRows, n, "media row"), inRange(b.Outputs, n, "output row"))
+	return errors.Join(InRange(b.Tokens, lim.Tokens, "token"), InRange(b.MediaRows, n, "media row"), InRange(b.Outputs, n, "output row"))
 }
 
-func inRange(ids []int32, n int, what string) error {
+// InRange returns an error unless all ids are 0 to n-1; what names them.
+func InRange(ids []int32, n int, what string) error {
 	for _, id := range ids {
 		if id < 0 || int(id) >= n {
 			return fmt.Errorf("%s %d is outside 0 to %d", what, id, n-1)
