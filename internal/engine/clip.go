@@ -12,9 +12,6 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// MaxClips is the number of clips that one request may hold.
-const MaxClips = 8
-
 // VideoSampling says which frames of clips to take.
 type VideoSampling struct {
 	FPS    float64 // frames a second, and the rate of numbered pictures, where a part does not say; 0: media.DefaultFPS
@@ -36,11 +33,12 @@ func (g *gathering) clip(ctx context.Context, p chat.Part) ([]chat.Part, error) 
 	if err := g.r.Video.validate(); err != nil {
 		return nil, err
 	}
-	if g.clips > MaxClips {
-		return nil, fmt.Errorf("the conversation has %d clips, at most %d are allowed", g.clips, MaxClips)
-	}
 	return g.pairs(ctx, p, g.e.proj.(models.PairProjector)) // as takes has seen
 }
+
+// maxPairClips is the number of clips that a request may hold where each becomes
+// pairs of frames: two pairs at least are left for each.
+const maxPairClips = 8
 
 // clipIntro stands before the frames of a clip.
 const clipIntro = "Here is a video as a sequence of frames in chronological order."
@@ -51,6 +49,9 @@ const clipIntro = "Here is a video as a sequence of frames in chronological orde
 //
 // All clips of a request share media.MaxPairs, in equal parts.
 func (g *gathering) pairs(ctx context.Context, p chat.Part, tower models.PairProjector) ([]chat.Part, error) {
+	if g.clips > maxPairClips {
+		return nil, fmt.Errorf("the conversation has %d clips, at most %d are allowed", g.clips, maxPairClips)
+	}
 	limit := media.MaxPairs / g.clips
 	if n := g.r.Video.Frames; n > 0 {
 		limit = min(limit, n/2)

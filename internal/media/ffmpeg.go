@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,7 +69,11 @@ func newTool(ctx context.Context, path string, args ...string) *tool {
 // explain adds the last line that the program wrote to its exit status.
 func (t *tool) explain(err error) error {
 	lines := strings.Split(strings.TrimSpace(t.stderr.String()), "\n")
-	if last := lines[len(lines)-1]; last != "" {
+	last := lines[len(lines)-1]
+	if i := slices.Index(t.Args, "-i"); i >= 0 {
+		last = strings.TrimPrefix(last, t.Args[i+1]+": ") // the temporary file says nothing to a user
+	}
+	if last != "" {
 		return fmt.Errorf("%s: %s", t.name, last)
 	}
 	return fmt.Errorf("%s: %w", t.name, err)
