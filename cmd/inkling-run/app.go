@@ -37,7 +37,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
-		Commands:        []*cli.Command{runCommand(), showCommand()},
+		Commands:        []*cli.Command{runCommand(), showCommand(), mediaCommand()},
 		// A comma in the name of a picture is no separator.
 		DisableSliceFlagSeparator: true,
 		OnUsageError:              onUsageError,
@@ -48,7 +48,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 				fmt.Fprintln(c.App.Writer, versionLine())
 				return nil
 			case c.NArg() > 0:
-				return usagef("unknown command %q, want run or show", c.Args().First())
+				return usagef("unknown command %q, want run, show or media", c.Args().First())
 			}
 			return usagef("no command; inkling-run --help lists them")
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +14,9 @@ import (
 )
 
 const chatHelp = `/image FILE   put a picture before the next message
+/audio FILE   put a sound before it
+/video FILE   put a video or a folder of numbered pictures before it (experimental)
+              or paste the path of one of them on a line of its own
 /clear        forget the conversation
 /bye          leave, as ctrl-D does
 ctrl-C        stops an answer; at the prompt it leaves`
@@ -27,7 +29,7 @@ type talk struct {
 }
 
 func newChat(s *session) *talk {
-	return &talk{session: s, conv: s.request.Conversation, pending: s.images}
+	return &talk{session: s, conv: s.request.Conversation, pending: s.attached}
 }
 
 // loop answers messages until the person leaves.
@@ -44,7 +46,7 @@ func (t *talk) loop(ctx context.Context) error {
 			}
 			return err
 		}
-		text = strings.TrimSpace(text)
+		text = t.takeMedia(ctx, strings.TrimSpace(text))
 		command, argument, _ := strings.Cut(text, " ")
 		switch {
 		case text == "":
@@ -68,50 +70,16 @@ func (t *talk) command(ctx context.Context, name, argument string) {
 	case "/clear":
 		t.conv, t.pending = t.request.Conversation, nil
 		dim(t.stdout, "the conversation begins anew")
-	case "/image":
-		if err := t.attach(ctx, argument); err != nil {
-			fmt.Fprintf(t.stderr, "%s\n", oneLine(err.Error()))
+	case "/image", "/audio", "/video":
+		kind := map[string]chat.Kind{"/image": chat.Image, "/audio": chat.Audio, "/video": chat.Video}[name]
+		if argument == "" {
+			fmt.Fprintf(t.stderr, "%s: no file\n", name)
 			return
 		}
-		dim(t.stdout, fmt.Sprintf("pictures for the next message: %d", len(t.pending)))
+		t.attach(ctx, kind, typedPath(argument))
 	default:
 		fmt.Fprintf(t.stderr, "%s is no command; /? lists them\n", name)
 	}
-}
-
-// attach keeps a picture for the next message, after a look whether it is there.
-func (t *talk) attach(ctx context.Context, path string) error {
-	if path == "" {
-		return errors.New("/image: no file")
-	}
-	if !t.eng.HasImage() {
-		return errors.New("/image: the model has no projector for pictures")
-	}
-	path = typedPath(path)
-	err := interruptible(ctx, func(ctx context.Context) error {
-		_, _, err := t.request.Load(ctx, path)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	t.pending = append(t.pending, chat.Part{Kind: chat.Image, Source: path})
-	return nil
-}
-
-// typedPath is a path as typed, or dragged onto the terminal, without what a
-// shell would take away: quotes, backslashes before spaces, ~.
-func typedPath(s string) string {
-	if q := s[0]; len(s) > 1 && (q == '\'' || q == '"') && s[len(s)-1] == q {
-		return s[1 : len(s)-1]
-	}
-	s = strings.ReplaceAll(s, `\ `, " ")
-	if rest, ok := strings.CutPrefix(s, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			s = filepath.Join(home, rest)
-		}
-	}
-	return s
 }
 
 // turn answers a message. Errors about the message are printed and leave the

@@ -188,7 +188,7 @@ func TestChat(t *testing.T) {
 	term.send("/clear\r")
 	term.await(promptLine)
 	term.send("/image '" + media + "/000_0.png'\r")
-	term.await("pictures for the next message: 1")
+	term.await("before the next message: 1 picture" + dimOff)
 	term.await(promptLine)
 	term.send("Describe the picture.\r")
 	term.await("A pink cross.")
@@ -197,10 +197,47 @@ func TestChat(t *testing.T) {
 	term.await("open nowhere.png: no such file or directory")
 	term.await(promptLine)
 	term.send("/image chat.go\r")
-	term.await("pictures for the next message: 1")
+	term.await("before the next message: 1 picture" + dimOff)
 	term.await(promptLine)
 	term.send("Describe the picture.\r")
 	term.await("chat.go: ")
+	term.await(promptLine)
+
+	// A sound; paths on lines of their own, before the words and after them.
+	term.send("/clear\r")
+	term.await(promptLine)
+	term.send("/audio " + media + "/047.wav\r")
+	term.await("before the next message: 1 sound" + dimOff)
+	term.await(promptLine)
+	term.send("Transcribe the speech.\r")
+	term.await("the number is sixty four")
+	term.await(promptLine)
+	term.send("/clear\r")
+	term.await(promptLine)
+	term.send("\x1b[200~" + media + "/042_0.png\rWhich picture shows a star?\r'" + media + "/042_1.png'\x1b[201~\r")
+	term.await("before the next message: 2 pictures" + dimOff)
+	term.await("The second picture.")
+	term.await(promptLine)
+
+	// A folder of numbered pictures.
+	clip := t.TempDir()
+	for _, name := range []string{"f1.png", "f2.png"} {
+		copyFile(t, filepath.Join(clip, name), filepath.Join(media, "000_0.png"))
+	}
+	term.send(clip + "\r")
+	term.await("before the next message: 1 video" + dimOff)
+	term.await(promptLine)
+	term.send("/video " + clip + ":fps=4\r")
+	term.await("before the next message: 2 videos" + dimOff)
+	term.await(promptLine)
+	term.send("Describe the picture.\r")
+	term.await("answer: ")
+	term.await(promptLine)
+	term.send("/video nowhere\r")
+	term.await("stat nowhere: no such file or directory")
+	term.await(promptLine)
+	term.send("/audio\r")
+	term.await("/audio: no file")
 	term.await(promptLine)
 
 	// Help, and what is no command.
@@ -223,6 +260,17 @@ func TestChat(t *testing.T) {
 	term.wantStatus(exitOK)
 	if !term.cooked() {
 		t.Error("the terminal stays raw")
+	}
+}
+
+func copyFile(t *testing.T, to, from string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

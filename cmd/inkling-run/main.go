@@ -1,5 +1,6 @@
-// Command inkling-run runs models: it answers prompts about text and pictures,
-// holds a chat, and shows what is in a GGUF file.
+// Command inkling-run runs models: it answers prompts about text, pictures,
+// sound and video, holds a chat, and shows what is in a GGUF file and what the
+// model gets of media.
 //
 // Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.
 package main

@@ -8,7 +8,13 @@ import (
 
 const runDescription = `MODEL is a GGUF file, or the folder of a checkpoint, which is converted into
 the user's cache folder first and found there the next time. The projector for
-pictures (mmproj*.gguf) beside the model is found by itself.
+media (mmproj*.gguf) beside the model is found by itself.
+
+Pictures, sounds and videos stand before the prompt in the order of the options.
+WAV, FLAC, Ogg Vorbis and MP3 are read without help, as are animations (GIF, PNG,
+WebP) and numbered pictures as videos; other sounds and videos need ffmpeg. A
+model gets a video as pairs of neighbouring frames with their times, which is
+experimental. inkling-run media shows what it gets.
 
 The prompt is what comes by standard input, if that is a pipe or a file, and
 then the arguments. Without one, on a terminal, a chat begins: /? lists its
@@ -31,7 +37,7 @@ Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.`
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:            "run",
-		Usage:           "answer a prompt about text and pictures, or chat",
+		Usage:           "answer a prompt about text, pictures, sound and video, or chat",
 		UsageText:       "inkling-run run MODEL [PROMPT...] [options]",
 		Description:     runDescription,
 		HideHelpCommand: true,

@@ -24,8 +24,7 @@ var kvTypes = map[string]binding.DType{"f32": binding.F32, "f16": binding.F16, "
 // runFlags returns the options of run.
 func runFlags() []cli.Flag {
 	const theModels = "the model's"
-	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "image", Usage: "picture `FILE` or URL, put before the prompt; may be given several times"},
+	return slices.Concat(attachFlags(), mediaFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "system", Usage: "system message `TEXT`"},
 		&cli.StringFlag{Name: "effort", Usage: "how long to think: `LEVEL` none, minimal, low, medium, high, xhigh, max, or a number from 0 to 0.99", DefaultText: "high"},
 		&cli.StringFlag{Name: "messages", Usage: "the conversation in JSON `FILE`, a list of messages or an object with messages and tools, in place of a prompt; paths in it count from its folder"},
@@ -45,13 +44,13 @@ func runFlags() []cli.Flag {
 		&cli.IntFlag{Name: "ubatch-size", Usage: "compute `N` tokens of the prompt at a time", DefaultText: "512"},
 		&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
 		&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
-		&cli.StringFlag{Name: "mmproj", Usage: "projector `FILE` for pictures, or off", DefaultText: "the one beside the model"},
+		&cli.StringFlag{Name: "mmproj", Usage: "projector `FILE` for media, or off", DefaultText: "the one beside the model"},
 
 		&cli.BoolFlag{Name: "json", Usage: "print the whole result as one JSON object"},
 		&cli.BoolFlag{Name: "show-special", Usage: "print every token that the model makes, special ones too"},
 		&cli.BoolFlag{Name: "hide-thinking", Usage: "do not print what the model thinks"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print speeds to standard error, a terminal or not"},
-	}
+	})
 }
 
 // runOptions are the command line of run.
@@ -62,7 +61,7 @@ type runOptions struct {
 	model    string // GGUF file or checkpoint folder
 	prompt   []string
 	messages string      // file with the conversation
-	images   []chat.Part // of the prompt
+	attached []chat.Part // media of the prompt
 	chat     bool        // no prompt, and a person to ask for one
 
 	engine   engine.Options // Model is set by openSession
@@ -82,10 +81,8 @@ func runOptionsFrom(c *cli.Context) (*runOptions, error) {
 		model: c.Args().First(), prompt: c.Args().Tail(), messages: c.String("messages"),
 		json: c.Bool("json"), showSpecial: c.Bool("show-special"), hideThinking: c.Bool("hide-thinking"), verbose: c.Bool("verbose"),
 	}
-	for _, f := range c.StringSlice("image") {
-		o.images = append(o.images, chat.Part{Kind: chat.Image, Source: f})
-	}
-	if err := errors.Join(o.checkPrompt(c), o.setEngine(c), o.setSampling(c), o.setRequest(c)); err != nil {
+	o.attached = attachedParts(c)
+	if err := errors.Join(o.checkPrompt(c), o.setEngine(c), o.setSampling(c), o.setRequest(c), o.setMedia(c)); err != nil {
 		return nil, err
 	}
 	o.chat = len(o.prompt) == 0 && o.messages == "" && !o.json && !o.request.Raw && isTerminal(o.stdin) && isTerminal(o.stdout)
@@ -101,8 +98,8 @@ func (o *runOptions) checkPrompt(c *cli.Context) error {
 		flag string
 		none []string // options that make no sense beside it
 	}{
-		{"messages", []string{"image", "system", "raw"}},
-		{"raw", []string{"image", "system", "effort"}},
+		{"messages", []string{"image", "audio", "video", "system", "raw"}},
+		{"raw", []string{"image", "audio", "video", "system", "effort"}},
 	} {
 		for _, other := range with.none {
 			if c.IsSet(with.flag) && c.IsSet(other) {
@@ -177,6 +174,7 @@ func (o *runOptions) setRequest(c *cli.Context) error {
 		Raw:       c.Bool("raw"),
 		MaxTokens: max(n, 0),
 		Load:      engine.LoadLocal("."),
+		Local:     engine.LocalPaths("."),
 	}
 	if text := c.String("system"); text != "" {
 		o.request.Conversation.Messages = []chat.Message{textMessage(chat.System, nil, text)}
@@ -203,7 +201,7 @@ func (o *runOptions) readInput() error {
 	if err != nil {
 		return err
 	}
-	if text == "" && len(o.images) == 0 {
+	if text == "" && len(o.attached) == 0 {
 		return usagef("no prompt, neither as argument nor by standard input; a chat needs a terminal to read from and to write to")
 	}
 	if o.request.Raw {
@@ -211,7 +209,7 @@ func (o *runOptions) readInput() error {
 		return nil
 	}
 	conv := &o.request.Conversation
-	conv.Messages = append(conv.Messages, textMessage(chat.User, o.images, text))
+	conv.Messages = append(conv.Messages, textMessage(chat.User, o.attached, text))
 	return nil
 }
 
@@ -233,13 +231,14 @@ func (o *runOptions) readMessages() error {
 		return fmt.Errorf("%s: %w", o.messages, err)
 	}
 	o.request.Conversation = conv
-	o.request.Load = engine.LoadLocal(filepath.Dir(o.messages))
+	dir := filepath.Dir(o.messages)
+	o.request.Load, o.request.Local = engine.LoadLocal(dir), engine.LocalPaths(dir)
 	return nil
 }
 
 // media is the first medium that the model is going to be given, if any.
 func (o *runOptions) media() (chat.Part, bool) {
-	parts := slices.Clone(o.images)
+	parts := slices.Clone(o.attached)
 	for _, m := range o.request.Conversation.Messages {
 		parts = append(parts, m.Content...)
 	}

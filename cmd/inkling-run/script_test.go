@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +23,7 @@ import (
 //	cut FILE N            take N bytes off the end
 //	gguf FILE ARCH        make a file of this architecture, without tensors
 //	count N PATTERN       check that so many files match
+//	prompt A B            check that two outputs of run --json have the same prompt
 //	damage CACHE          take the text file from each entry, and leave a partial one beside it
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../../testdata")
@@ -37,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "cut": cut, "gguf": makeGGUF, "count": count, "damage": damage,
+			"fails": fails, "cut": cut, "gguf": makeGGUF, "count": count, "damage": damage, "prompt": samePrompt,
 		},
 	})
 }
@@ -88,6 +91,20 @@ func count(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if len(found) != want {
 		ts.Fatalf("%d files match %s, want %d: %q", len(found), args[1], want, found)
+	}
+}
+
+func samePrompt(ts *testscript.TestScript, neg bool, args []string) {
+	var prompts [2][]int32
+	for i, file := range args {
+		var r result
+		if err := json.Unmarshal([]byte(ts.ReadFile(file)), &r); err != nil || len(r.PromptTokenIDs) == 0 {
+			ts.Fatalf("%s: no result with a prompt: %v", file, err)
+		}
+		prompts[i] = r.PromptTokenIDs
+	}
+	if slices.Equal(prompts[0], prompts[1]) == neg {
+		ts.Fatalf("prompts %v", prompts)
 	}
 }
 
