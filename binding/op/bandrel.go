@@ -27,8 +27,8 @@ type Attention struct {
 	K, V  *binding.Tensor // [head_dim, n_kv, n_head_kv, n_seq]   any cache type; rows contiguous
 	Scale float32         // of q·k; the bias is not scaled
 
-	// Flash takes the fused kernel, which rounds the bias to F16 and, with an
-	// F16 cache on the CPU, adds up V in F16. Without it scores are F32 in memory.
+	// Flash takes the fused kernel, which rounds the bias to F16. Without it
+	// scores are F32 in memory.
 	Flash bool
 
 	// Block is the number of queries that BandWindow gives one score matrix;
@@ -290,7 +290,7 @@ func attend(g *binding.Graph, a *Attention, mask *binding.Tensor) *binding.Tenso
 
 	var o *binding.Tensor // [dh, G*n_q] for each kv head of each sequence, in memory order
 	if a.Flash {
-		o = g.FlashAttnExt(q, heads(a.K), heads(a.V), mask, a.Scale)
+		o = g.FlashAttnExt(q, heads(a.K), flashValues(g, heads(a.V)), mask, a.Scale)
 	} else {
 		v := heads(a.V)
 		if v.Type().Quantized() {
@@ -303,4 +303,14 @@ func attend(g *binding.Graph, a *Attention, mask *binding.Tensor) *binding.Tenso
 		o = g.Cont(g.Permute(g.Reshape(o, dh*G, nQ, nHeadKV, seqs), 0, 2, 1, 3)) // [dh*G, n_head_kv, n_q, n_seq]
 	}
 	return g.Reshape(o, dh*nHead, nQ*seqs)
+}
+
+// flashValues is v in a type that the device's fused kernel adds up in F32.
+// ggml's CPU kernel adds F16 values up in F16, where a sum of a few thousand
+// probabilities no longer grows.
+func flashValues(g *binding.Graph, v *binding.Tensor) *binding.Tensor {
+	if v.Type() == binding.F16 && g.Backend().Device().IsCPU() {
+		return g.Cast(v, binding.F32)
+	}
+	return v
 }

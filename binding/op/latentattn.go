@@ -34,7 +34,7 @@ func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding
 	k := a.Cells
 	v := g.View(k, [4]int64{a.Latent, nKV, 1, seqs}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
 	if a.Flash {
-		o := g.FlashAttnExt(a.Q, k, v, mask, a.Scale) // [n_latent, n_head, n_q, seqs]
+		o := g.FlashAttnExt(a.Q, k, flashValues(g, v), mask, a.Scale) // [n_latent, n_head, n_q, seqs]
 		if nQ == 1 {
 			return g.Reshape(o, a.Latent, 1, nHead, seqs)
 		}
