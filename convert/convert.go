@@ -73,6 +73,7 @@ type Report struct {
 	Notes []string // what the user should know
 	Took  time.Duration
 
+	Recipe   Recipe           // of the first file, nil for towers
 	Memory   int64            // bytes of buffers at most, beside the pages of the checkpoint
 	Kept     int64            // bytes of the outputs that an interrupted run had written
 	Verified []TensorVerified // with Options.Verify
@@ -139,6 +140,7 @@ func run(ctx context.Context, src *Source, arch Arch, o Options) (Report, error)
 		report.Files = append(report.Files, outs[i].report())
 		report.Notes = append(report.Notes, outs[i].notes()...)
 	}
+	report.Recipe = typesFor(files[0], o).recipe
 	w, err := newWriting(src, outs, o)
 	if err != nil {
 		return Report{}, err

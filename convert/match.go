@@ -54,6 +54,9 @@ func rowsOf(dims []int64) int64 {
 // missing if there is none. Axes of length 1 do not matter: they do not move any
 // element.
 func (m *Matcher) Part(n int64, spellings ...Spelling) Part {
+	if d := m.src.drawn; d != nil {
+		return d.part(n, spellings[0])
+	}
 	for _, s := range spellings {
 		from, ok := m.src.Weights.Find(s.Name)
 		if !ok {

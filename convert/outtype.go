@@ -107,7 +107,7 @@ func (t Tensor) autoType() gguf.Type {
 	}
 	switch {
 	case weights.Format == quantin.Drawn:
-		return gguf.F32
+		return gguf.BF16
 	case weights.Format == quantin.NVFP4:
 		return gguf.Q4_K // 4.5 bits both; see docs/gguf-keys.md for the errors
 	case weights.Bits == 4:

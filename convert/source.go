@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/inkling-go/inkling/convert/quantin"
 	"github.com/inkling-go/inkling/internal/safetensors"
@@ -18,7 +20,14 @@ type Source struct {
 	Tensors *safetensors.Checkpoint // every tensor of every shard that is there
 	Weights *quantin.Set            // the same as weights: codes and scales put together
 	Notes   []string                // about the checkpoint as a whole
+
+	drawn *drawing // makes the weights up, if there are none
 }
+
+// Drawn reports whether the weights are made up: every tensor that is asked for is
+// there, in its first spelling, and what the tensors would tell is for the config to
+// say.
+func (s *Source) Drawn() bool { return s.drawn != nil }
 
 // OpenSource opens the checkpoint in a folder and finds its architecture. Shards with
 // tensors that the architecture can do without may be absent. The caller closes it.
@@ -66,6 +75,12 @@ func openSource(dir string, optional bool) (*Source, Arch, error) {
 func (s *Source) Has(name string) bool {
 	_, ok := s.Weights.Find(name)
 	return ok
+}
+
+// HasPrefix reports whether the checkpoint has weights whose names begin with the
+// prefix.
+func (s *Source) HasPrefix(prefix string) bool {
+	return slices.ContainsFunc(s.Weights.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // Close unmaps the checkpoint.

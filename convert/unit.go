@@ -189,6 +189,9 @@ func (u *unit) add(x *use) error {
 func (u *unit) settle(data func(safetensors.Tensor) []byte, chunkBytes int64) error {
 	size := int64(4)
 	if u.weights != nil {
+		if u.weights.Format == quantin.Drawn {
+			u.weights = u.weights.Rowed(u.cols)
+		}
 		if u.weights.Cols() != u.cols {
 			return fmt.Errorf("%s: rows of %d weights, want %d", u.from.Name, u.weights.Cols(), u.cols)
 		}

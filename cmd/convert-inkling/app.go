@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -39,29 +41,41 @@ func flags() []cli.Flag {
 			Name: "output", Aliases: []string{"o"}, Usage: "write to folder `DIR`, created if needed (default: the checkpoint's)",
 		},
 		&cli.StringFlag{Name: "outtype", Value: string(convert.OutAuto), Usage: "`TYPE` of the weights: " + outTypes() + "; auto keeps them as they came"},
+		&cli.StringFlag{Name: "recipe", Usage: "types by name from `FILE`, lines PATTERN = TYPE, the first that matches; in place of --outtype"},
+		&cli.BoolFlag{Name: "print-recipe", Usage: "print the recipe of the output type for this checkpoint, write nothing"},
+		&cli.StringFlag{Name: "imatrix", Usage: "importance matrix `FILE`, in llama.cpp's GGUF form"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the model, in file names too (default: the folder's)"},
+		&cli.StringFlag{Name: "only", Usage: "write only the file of one `KIND`: text, mmproj, mtp"},
+		&cli.BoolFlag{Name: "no-mtp", Usage: "leave out the layers for multi-token prediction, which may then be missing"},
+		&cli.StringFlag{Name: "split-max-size", Usage: "split models into files of at most `SIZE` of weights, such as 40G"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what would be written, write nothing"},
 		&cli.BoolFlag{Name: "force", Usage: "replace existing outputs"},
+		&cli.BoolFlag{Name: "resume", Usage: "go on with a conversion that was interrupted or killed"},
+		&cli.BoolFlag{Name: "verify", Usage: "compare the outputs with the checkpoint; those that are there are not written again"},
 		&cli.BoolFlag{Name: "allow-nan", Usage: "convert weights that are NaN or infinite as they are"},
 		&cli.IntFlag{Name: "jobs", Usage: "convert on `N` cores (default: all)"},
 	}
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
+	usage := func(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
 	return &cli.App{
 		Name:            "convert-inkling",
 		Usage:           "convert a checkpoint to GGUF",
 		ArgsUsage:       "SRC_DIR",
-		UsageText:       "convert-inkling SRC_DIR [-o DIR] [--outtype TYPE] [options]",
+		UsageText:       "convert-inkling SRC_DIR [-o DIR] [--outtype TYPE] [options]\nconvert-inkling synth CONFIG.json [-o DIR] [--outtype TYPE] [--seed N] [--layers N] [--memory]",
 		HideHelpCommand: true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		Flags:           flags(),
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return &usageError{err}
-		},
-		ExitErrHandler: func(*cli.Context, error) {}, // run does it
-		Action:         action,
+		OnUsageError:    usage,
+		ExitErrHandler:  func(*cli.Context, error) {}, // run does it
+		Action:          action,
+		Commands: []*cli.Command{{
+			Name: "synth", Usage: "write a model of a published shape with drawn weights",
+			ArgsUsage: "CONFIG.json", HideHelpCommand: true,
+			Flags: synthFlags(), OnUsageError: usage, Action: synth,
+		}},
 	}
 }
 
@@ -75,8 +89,15 @@ func action(c *cli.Context) error {
 	o.Progress = bar
 	report, err := convert.Run(c.Context, o)
 	done(err)
+	if report.Verified != nil {
+		err = errors.Join(err, writeVerified(report))
+	}
 	if err != nil {
 		return err
+	}
+	if c.Bool("print-recipe") {
+		fmt.Fprint(c.App.Writer, report.Recipe)
+		return nil
 	}
 	for _, note := range report.Notes {
 		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", note)
@@ -90,31 +111,76 @@ func options(c *cli.Context) (convert.Options, error) {
 	if c.NArg() != 1 {
 		return convert.Options{}, usagef("%d folders, want one checkpoint", c.NArg())
 	}
-	out, err := convert.ParseOutType(c.String("outtype"))
+	o, err := outputOptions(c)
 	if err != nil {
-		return convert.Options{}, usagef("--outtype: %w", err)
+		return o, err
 	}
-	if c.IsSet("name") {
-		if err := convert.CheckName(c.String("name")); err != nil {
-			return convert.Options{}, usagef("--name: %w", err)
+	o.Dir = c.Args().First()
+	o.DryRun = c.Bool("dry-run") || c.Bool("print-recipe")
+	o.AllowNaN, o.Verify, o.NoMTP = c.Bool("allow-nan"), c.Bool("verify"), c.Bool("no-mtp")
+	o.Keep, o.Resume = true, c.Bool("resume")
+	if only := convert.Kind(c.String("only")); only != "" {
+		if !slices.Contains([]convert.Kind{convert.Text, convert.MMProj, convert.MTP}, only) {
+			return o, usagef("--only %s: want text, mmproj or mtp", only)
+		}
+		o.Only = []convert.Kind{only}
+		o.NoMTP = o.NoMTP || only != convert.MTP
+	}
+	if path := c.String("recipe"); path != "" {
+		if c.IsSet("outtype") {
+			return o, usagef("--recipe and --outtype: want one of them")
+		}
+		if o.Recipe, err = convert.ReadRecipe(path); err != nil {
+			return o, fmt.Errorf("--recipe: %w", err)
 		}
 	}
-	if dir := c.String("output"); strings.HasSuffix(dir, ".gguf") {
-		return convert.Options{}, usagef("--output %s: want a folder; --name sets the names of the files", dir)
+	if path := c.String("imatrix"); path != "" {
+		if o.Imatrix, err = convert.ReadImatrix(path); err != nil {
+			return o, fmt.Errorf("--imatrix: %w", err)
+		}
 	}
-	if c.Int("jobs") < 0 {
-		return convert.Options{}, usagef("--jobs %d: want at least 1", c.Int("jobs"))
+	return o, nil
+}
+
+// outputOptions reads the options that the two commands share.
+func outputOptions(c *cli.Context) (convert.Options, error) {
+	o := convert.Options{OutDir: c.String("output"), Name: c.String("name"), Force: c.Bool("force"), Workers: c.Int("jobs")}
+	var err error
+	if o.OutType, err = convert.ParseOutType(c.String("outtype")); err != nil {
+		return o, usagef("--outtype: %w", err)
 	}
-	return convert.Options{
-		Dir:      c.Args().First(),
-		OutDir:   c.String("output"),
-		Name:     c.String("name"),
-		OutType:  out,
-		DryRun:   c.Bool("dry-run"),
-		Force:    c.Bool("force"),
-		AllowNaN: c.Bool("allow-nan"),
-		Workers:  c.Int("jobs"),
-	}, nil
+	if c.IsSet("name") {
+		if err := convert.CheckName(o.Name); err != nil {
+			return o, usagef("--name: %w", err)
+		}
+	}
+	if strings.HasSuffix(o.OutDir, ".gguf") {
+		return o, usagef("--output %s: want a folder; --name sets the names of the files", o.OutDir)
+	}
+	if o.Workers < 0 {
+		return o, usagef("--jobs %d: want at least 1", o.Workers)
+	}
+	if s := c.String("split-max-size"); s != "" {
+		if o.SplitMax, err = parseSize(s); err != nil {
+			return o, usagef("--split-max-size: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// parseSize reads a number of bytes with a unit of thousands, such as 40G.
+func parseSize(s string) (int64, error) {
+	digits, unit := s, float64(1)
+	for i, u := range "KMGT" {
+		if rest, ok := strings.CutSuffix(strings.ToUpper(s), string(u)); ok {
+			digits, unit = rest, math.Pow(1000, float64(i+1))
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(n*unit >= 1e6 && n*unit <= 1e15) {
+		return 0, fmt.Errorf("%q, want a size from 1M on, such as 40G", s)
+	}
+	return int64(n * unit), nil
 }
 
 // hint adds to an error which option is about it.
@@ -122,7 +188,12 @@ func hint(err error) string {
 	var nan *convert.NonFiniteError
 	var beyond *convert.RangeError
 	var path *fs.PathError
+	var space *convert.SpaceError
 	switch {
+	case errors.Is(err, convert.ErrOtherRun):
+		return " (without --resume it begins again)"
+	case errors.As(err, &space):
+		return " (-o DIR writes elsewhere)"
 	case errors.Is(err, fs.ErrExist):
 		return " (--force replaces it)"
 	case errors.As(err, &nan):
@@ -139,14 +210,18 @@ func hint(err error) string {
 // package is built on stops at the first argument that is none.
 func interspersed(args []string) []string {
 	takesValue := make(map[string]bool)
-	for _, f := range flags() {
+	list, opts := flags(), slices.Clone(args[:1])
+	if len(args) > 1 && args[1] == "synth" {
+		list, opts, args = synthFlags(), slices.Clone(args[:2]), args[1:]
+	}
+	for _, f := range list {
 		if _, isBool := f.(*cli.BoolFlag); !isBool {
 			for _, name := range f.Names() {
 				takesValue[name] = true
 			}
 		}
 	}
-	opts, rest := slices.Clone(args[:1]), []string(nil)
+	var rest []string
 	for args = args[1:]; len(args) > 0; args = args[1:] {
 		a := args[0]
 		if a == "--" {

@@ -1,5 +1,6 @@
 // Command convert-inkling converts a checkpoint in safetensors form to GGUF: the
-// text model, and beside it the towers for pictures and sound as mmproj file.
+// text model, and beside it the towers for pictures and sound as mmproj file and the
+// layers for multi-token prediction as mtp file.
 //
 // Exit status: 0 done, 1 an error, 2 wrong usage.
 package main
@@ -40,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "convert-inkling: %v\nRun 'convert-inkling --help' for usage.\n", err)
 		return exitUsage
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "convert-inkling: interrupted; nothing is left of the outputs")
+		fmt.Fprintln(stderr, "convert-inkling: interrupted; --resume goes on from here")
 	default:
 		fmt.Fprintf(stderr, "convert-inkling: %v%s\n", err, hint(err))
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +28,11 @@ func progress(w io.Writer) (show func(convert.Progress), done func(error)) {
 	var bar *mpb.Bar
 	var now atomic.Value // what is in work, as text; read by the goroutine that draws
 	show = func(p convert.Progress) {
-		now.Store(filepath.Base(p.File) + " " + p.Tensor)
+		shard := ""
+		if p.ShardTotal > 0 {
+			shard = fmt.Sprintf("%s %d%% → ", p.Shard, 100*p.ShardDone/p.ShardTotal)
+		}
+		now.Store(shard + filepath.Base(p.File) + " " + p.Tensor)
 		if bar == nil {
 			bar = bars.AddBar(p.Total,
 				mpb.AppendDecorators(
@@ -56,6 +62,9 @@ func printReport(w io.Writer, r convert.Report, dry bool) {
 	var total int64
 	for _, f := range r.Files {
 		fmt.Fprintf(w, "%s  %s, %d tensors", f.Path, size(f.Bytes), f.Tensors)
+		if f.More != nil {
+			fmt.Fprintf(w, " in %d files", 1+len(f.More))
+		}
 		for _, t := range f.Types {
 			fmt.Fprintf(w, ", %v %s", t.Type, size(t.Bytes))
 			if dry {
@@ -65,7 +74,15 @@ func printReport(w io.Writer, r convert.Report, dry bool) {
 		fmt.Fprintln(w)
 		total += f.Bytes
 	}
-	if !dry {
+	if r.Kept > 0 {
+		fmt.Fprintf(w, "kept from the interrupted run: %s\n", size(r.Kept))
+	}
+	if r.Verified != nil {
+		fmt.Fprintf(w, "verified: %d tensors, see %s\n", len(r.Verified), verifiedPath(r))
+	}
+	if dry {
+		fmt.Fprintf(w, "memory: at most %s of buffers\n", size(r.Memory))
+	} else {
 		seconds := max(r.Took, time.Millisecond).Seconds()
 		fmt.Fprintf(w, "done in %.1f s, %s/s\n", seconds, size(int64(float64(total)/seconds)))
 	}
@@ -82,4 +99,18 @@ func size(n int64) string {
 		u++
 	}
 	return fmt.Sprintf("%.1f %cB", x, units[u])
+}
+
+// verifiedPath returns where the comparison with the checkpoint goes.
+func verifiedPath(r convert.Report) string {
+	return strings.TrimSuffix(r.Files[0].Path, ".gguf") + ".verify.json"
+}
+
+// writeVerified writes the comparison of each tensor.
+func writeVerified(r convert.Report) error {
+	data, err := json.MarshalIndent(r.Verified, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(verifiedPath(r), append(data, '\n'), 0o666)
 }

@@ -61,6 +61,9 @@ var (
 // own. Embedding, norm and head are those of the text file.
 func (p *planner) mtpFile() *convert.File {
 	at := slices.IndexFunc(mtpPrefixes, func(prefix string) bool { return p.hasPrefix(prefix + "layers.") })
+	if p.src.Drawn() && p.c.mtp.depths > 0 {
+		at = 0
+	}
 	if at < 0 {
 		return nil
 	}
@@ -76,6 +79,9 @@ func (p *planner) mtpFile() *convert.File {
 	depths := int64(0)
 	for p.has(fmt.Sprintf("%slayers.%d.%s", prefix, depths, n.projection)) {
 		depths++
+	}
+	if p.src.Drawn() {
+		depths = m.depths
 	}
 	if m.depths != 0 && m.depths != depths || depths == 0 || depths > maxLayers {
 		p.failf("mtp_config.num_nextn_predict_layers is %d, the checkpoint has %d such layers", m.depths, depths)

@@ -33,6 +33,7 @@ const (
 	defaultTemporal   = 2
 	defaultChannels   = 3
 	defaultMelBins    = 80
+	defaultMelVocab   = 16
 	dmelMin, dmelMax  = -7, 2
 	lanczos           = 1 // Pillow's number of the filter
 	sampleRate        = 16000

@@ -17,6 +17,9 @@ const (
 
 // towerPrefix returns a tower's prefix in this checkpoint, and whether it is there.
 func (p *planner) towerPrefix(prefix string) (string, bool) {
+	if p.src.Drawn() {
+		return prefix, prefix == publishedVision && p.c.vision != nil || prefix == publishedAudio && p.c.audio != nil
+	}
 	if short := strings.TrimPrefix(prefix, "model."); p.hasPrefix(short) {
 		return short, true
 	}
@@ -68,6 +71,9 @@ func (p *planner) visionTensors() []convert.Tensor {
 	count := int64(0)
 	for p.has(fmt.Sprintf(n.linear, count)) {
 		count++
+	}
+	if p.src.Drawn() {
+		count = v.layers
 	}
 	if v.layers != 0 && v.layers != count {
 		p.failf("vision_config.n_layers is %d, the image tower has %d layers", v.layers, count)
@@ -126,6 +132,9 @@ func (p *planner) audioTensors() []convert.Tensor {
 	}
 	if p.processor.dmelBins != 0 && bins != 0 && p.processor.dmelBins != bins {
 		p.failf("num_dmel_bins of the processor is %d, the audio tower has %d", p.processor.dmelBins, bins)
+	}
+	if bins == 0 {
+		bins = defaultMelVocab
 	}
 	shape := []int64{a.melBins * bins, h}
 	return []convert.Tensor{

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/inkling-go/inkling/convert"
 )
@@ -108,7 +107,7 @@ func (p *planner) has(name string) bool {
 
 // hasPrefix reports whether the checkpoint has a tensor with the prefix.
 func (p *planner) hasPrefix(prefix string) bool {
-	return slices.ContainsFunc(p.src.Weights.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	return p.src.HasPrefix(prefix)
 }
 
 // sortedKeys returns the keys of m in order, so that messages do not vary.

@@ -38,6 +38,7 @@ var (
 func (p *planner) towerNames() (towerNames, bool) {
 	n := publishedTower
 	switch {
+	case p.src.Drawn() && p.c.vision != nil:
 	case p.hasPrefix(portTower.tower):
 		n = portTower
 	case !p.hasPrefix(publishedTower.tower):

@@ -77,3 +77,10 @@ func splitMix(state *uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// Rowed returns drawn weights as rows of another length.
+func (w *Weights) Rowed(cols int64) *Weights {
+	y := *w
+	y.Shape = []int64{elems(w.Shape) / max(1, cols), cols}
+	return &y
+}

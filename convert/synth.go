@@ -1,0 +1,197 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/inkling-go/inkling/convert/quantin"
+	"github.com/inkling-go/inkling/convert/shapes"
+	"github.com/inkling-go/inkling/internal/safetensors"
+)
+
+// SynthOptions say what model to make up.
+type SynthOptions struct {
+	Config string // path of a config.json, or the name of one of package shapes
+	Seed   uint64
+	Layers int // of the language model, at most; 0 for all
+	Options
+}
+
+// Synth writes a model of the shape that a config describes, with drawn weights: it
+// computes as fast and takes as much memory as the real one. Options.Dir is not used.
+//
+// A tokenizer beside the config is used; otherwise the model gets a small vocabulary
+// of the family's form.
+func Synth(ctx context.Context, o SynthOptions) (Report, error) {
+	start := time.Now()
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	name, config, err := readShape(o.Config)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := cutLayers(config, o.Layers); err != nil {
+		return Report{}, fmt.Errorf("%s: %w", o.Config, err)
+	}
+	o.Dir = name
+	o.Name = cmp.Or(o.Name, name)
+	o.OutDir = cmp.Or(o.OutDir, ".")
+	dir, err := os.MkdirTemp("", "synth-")
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := synth(ctx, o, dir, config)
+	report.Took = time.Since(start)
+	return report, errors.Join(err, os.RemoveAll(dir))
+}
+
+// synth makes a checkpoint without weights in dir and converts it.
+func synth(ctx context.Context, o SynthOptions, dir string, config map[string]any) (Report, error) {
+	if err := synthFiles(o.Config, dir, config); err != nil {
+		return Report{}, err
+	}
+	fields, err := ReadFields(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return Report{}, err
+	}
+	arch, err := archFor(fields)
+	if err != nil {
+		return Report{}, err
+	}
+	src := &Source{
+		Dir: dir, Config: fields, Tensors: new(safetensors.Checkpoint), Weights: new(quantin.Set),
+		drawn: &drawing{seed: o.Seed},
+	}
+	return run(ctx, src, arch, o.Options)
+}
+
+// readShape reads a config and returns the model's name too.
+func readShape(path string) (string, map[string]any, error) {
+	data, ok := shapes.Config(path)
+	if !ok {
+		var err error
+		if data, err = readBounded(path, maxJSON); errors.Is(err, os.ErrNotExist) {
+			return "", nil, fmt.Errorf("%w; shapes that are known by name: %s", err, strings.Join(shapes.Names(), ", "))
+		} else if err != nil {
+			return "", nil, err
+		}
+	}
+	config := make(map[string]any)
+	if err := json.Unmarshal(data, &config); err != nil {
+		return "", nil, &FormatError{path, -1, err.Error()}
+	}
+	for _, id := range []string{"image_token_id", "audio_token_id", "media_placeholder_token_id", "quantization_config", "quantization"} {
+		delete(config, id)
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".json")
+	if name == "config" {
+		if abs, err := filepath.Abs(path); err == nil {
+			name = filepath.Base(filepath.Dir(abs))
+		}
+	}
+	return name, config, nil
+}
+
+// cutLayers leaves the first layers of a model.
+func cutLayers(config map[string]any, layers int) error {
+	text, ok := config["text_config"].(map[string]any)
+	if !ok {
+		text = config
+	}
+	all, ok := text["num_hidden_layers"].(float64)
+	if !ok {
+		return errors.New("num_hidden_layers is missing")
+	}
+	if layers <= 0 || layers >= int(all) {
+		return nil
+	}
+	text["num_hidden_layers"] = layers
+	for _, name := range []string{"layer_types", "mlp_layer_types"} {
+		if list, ok := text[name].([]any); ok && len(list) > layers {
+			text[name] = list[:layers]
+		}
+	}
+	if ids, ok := text["local_layer_ids"].([]any); ok {
+		text["local_layer_ids"] = slices.DeleteFunc(slices.Clone(ids), func(id any) bool {
+			n, ok := id.(float64)
+			return ok && int(n) >= layers
+		})
+	}
+	for _, name := range []string{"dense_mlp_idx", "first_k_dense_replace"} {
+		if n, ok := text[name].(float64); ok {
+			text[name] = min(int(n), layers)
+		}
+	}
+	return nil
+}
+
+// synthFiles writes the config and the tokenizer's files.
+func synthFiles(path, dir string, config map[string]any) error {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	kind, _ := config["model_type"].(string)
+	list := shapes.Vocabulary(kind)
+	own := filepath.Dir(path)
+	for _, name := range []string{"tokenizer.json", "tiktoken.model"} {
+		if _, err := os.Stat(filepath.Join(own, name)); err == nil {
+			clear(list)
+		}
+	}
+	if len(list) == 0 {
+		for _, name := range []string{"tokenizer.json", "tiktoken.model", "tokenizer_config.json", "chat_template.jinja", "generation_config.json", "processor_config.json", "preprocessor_config.json"} {
+			data, err := os.ReadFile(filepath.Join(own, name))
+			if err == nil {
+				list[name] = data
+			} else if !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	list["config.json"] = data
+	for name, data := range list {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drawing makes weights up for a checkpoint without any.
+type drawing struct {
+	seed uint64
+}
+
+// part returns drawn weights for a spelling. Matrices are about as large as an
+// initialiser makes them, so that activations stay finite; norms and scales are 1.
+func (d *drawing) part(n int64, s Spelling) Part {
+	shape := squeeze(s.Shape)
+	var deviation, value float32
+	switch cols := lastOf(shape); {
+	case len(shape) > 1 && cols > 8:
+		deviation = 1 / float32(math.Sqrt(float64(cols)))
+	case len(shape) > 1: // taps of a convolution
+		deviation = 0.1
+	case !strings.Contains(s.Name, "bias"):
+		value = 1
+	}
+	w := quantin.Draw(s.Name, s.Shape, d.seed, deviation, value)
+	return Part{N: n, From: w.Parts[0], Rows: s.Rows, Transposed: s.Transposed, Weights: w}
+}
+
+func lastOf(shape []int64) int64 {
+	if len(shape) == 0 {
+		return 1
+	}
+	return shape[len(shape)-1]
+}
