@@ -292,3 +292,73 @@ func TestFileErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestLatentNormEpsilon: the norms of the latents have an epsilon of their own,
+// which shows where latents are small.
+func TestLatentNormEpsilon(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		key  any
+		eps  float64
+	}{{"of the published code", nil, 1e-6}, {"of the file", float32(1e-4), 1e-4}} {
+		t.Run(c.name, func(t *testing.T) {
+			keys := map[string]any{prefix + "attention.latent_norm_rms_epsilon": c.key}
+			m := openModel(t, rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x tensor) []tensor {
+				if strings.HasSuffix(x.name, "attn_kv_a_mqa.weight") {
+					for i := range x.values {
+						x.values[i] *= 1e-3
+					}
+				}
+				return []tensor{x}
+			}))
+			w := make([]float32, 64)
+			m.w.Layers[0].KVANorm.Floats(w)
+			taps := map[string][]float32{}
+			m.OnTap = func(name string, layer int, _ [4]int64, got []float32) {
+				if layer == 0 {
+					taps[name] = got
+				}
+			}
+			forward(t, m, newTestCache(t, m, 1, 64, binding.F32), prompt(t)[:3], false)
+			var want []float32
+			for r := range 3 {
+				row := taps["kv_a"][80*r : 80*r+64]
+				sum := 0.0
+				for _, v := range row {
+					sum += float64(v) * float64(v)
+				}
+				for i, v := range row {
+					want = append(want, float32(float64(v)/math.Sqrt(sum/64+c.eps))*w[i])
+				}
+			}
+			testutil.Close(t, "kv_a_norm", taps["kv_a_norm"], want, testutil.Tol{Abs: 1e-5})
+		})
+	}
+}
+
+// TestQuantisedCache: rows of whole blocks can be held in q8_0, in few and many rows.
+func TestQuantisedCache(t *testing.T) {
+	rng := testutil.Rand(t)
+	keys := map[string]any{ // a rotated part of 32 of the 48 elements of a key instead of 16
+		prefix + "rope.dimension_count": uint32(32), prefix + "attention.key_length": uint32(96),
+	}
+	m := openModel(t, rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x tensor) []tensor {
+		switch {
+		case strings.HasSuffix(x.name, "attn_kv_a_mqa.weight"):
+			return []tensor{{x.name, []int64{128, 96}, testutil.Uniform(rng, 128*96, -0.1, 0.1)}}
+		case strings.HasSuffix(x.name, "attn_k_b.weight"):
+			return []tensor{{x.name, []int64{16, 64, 4}, testutil.Uniform(rng, 16*64*4, -0.1, 0.1)}}
+		}
+		return []tensor{x}
+	}))
+	ids := prompt(t)
+	run := func(kv binding.DType) (many, one []float32) {
+		c := newTestCache(t, m, 1, 64, kv)
+		many = forward(t, m, c, ids[:60], false)
+		return many, forward(t, m, c, ids[60:61], false)
+	}
+	wantMany, wantOne := run(binding.F32)
+	gotMany, gotOne := run(binding.Q8_0)
+	testutil.NMSE(t, "60 rows", gotMany, wantMany, 1e-3)
+	testutil.NMSE(t, "one row", gotOne, wantOne, 1e-3)
+}
