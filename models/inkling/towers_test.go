@@ -186,3 +186,50 @@ func TestForeignAudioTower(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestReadTiles: what a file does not say is the published processor's, and a
+// limit of 0, which the converter writes for null, is none.
+func TestReadTiles(t *testing.T) {
+	if _, err := convertRandom(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadTiles(openGGUF(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(PublishedTiles(), got); d != "" {
+		t.Errorf("of the random checkpoint (-want +got):\n%s", d)
+	}
+
+	path := filepath.Join(t.TempDir(), "mmproj.gguf")
+	w, err := gguf.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, kv := range []struct {
+		key   string
+		value any
+	}{
+		{"clip.vision.patch_size", uint32(14)},
+		{"clip.vision.image_mean", []float32{1, 2, 3}},
+		{"clip.vision.image_std", []float32{4, 5, 6}},
+		{"inkling.vision.rescale_image_frac", float32(1.5)},
+		{"inkling.vision.rescale_max_long_edge", uint32(0)},
+		{"inkling.vision.temporal_patch_size", uint32(1)},
+	} {
+		if err := w.Set(kv.key, kv.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = ReadTiles(openGGUF(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	want := media.TileConfig{Patch: 14, Temporal: 1, Mean: [3]float32{1, 2, 3}, Std: [3]float32{4, 5, 6}, RescaleFrac: 1.5}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("of a file with all keys (-want +got):\n%s", d)
+	}
+}
