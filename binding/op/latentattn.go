@@ -3,16 +3,19 @@ package op
 import "github.com/inkling-go/inkling/binding"
 
 // LatentAttention is multi-head latent attention in its absorbed form: all
-// heads attend to the same cached rows, whose first n_latent elements are
-// keys and values at once and whose rest is the rotated part of the key. The
-// queries have been taken into the latent space before, and the result is taken
-// out of it afterwards.
+// heads attend to the same cached rows, whose first n_rope elements are the
+// rotated part of the key and whose last n_latent elements are the rest of it
+// and the value at once. The queries have been taken into the latent space
+// before, and the result is taken out of it afterwards.
+//
+// The order is not free: for rows of 64+512 elements CUDA's fused kernel does
+// not look at v but takes the end of each row of k.
 //
 // Source: DeepSeek-V2, section 2.1 and appendix C (DeepseekV3Attention of
 // transformers 5.17 computes the expanded form).
 type LatentAttention struct {
-	Q      *binding.Tensor // [n_latent+n_rope, n_q, n_head, seqs]   F32, contiguous
-	Cells  *binding.Tensor // [n_latent+n_rope, n_kv, 1, seqs]       any cache type; contiguous rows
+	Q      *binding.Tensor // [n_rope+n_latent, n_q, n_head, seqs]   F32, contiguous
+	Cells  *binding.Tensor // [n_rope+n_latent, n_kv, 1, seqs]       any cache type; contiguous rows
 	Latent int64           // n_latent
 	Scale  float32
 
@@ -32,7 +35,7 @@ type LatentAttention struct {
 func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding.Tensor {
 	nQ, nHead, seqs, nKV := a.Q.Dim(1), a.Q.Dim(2), a.Q.Dim(3), a.Cells.Dim(1)
 	k := a.Cells
-	v := g.View(k, [4]int64{a.Latent, nKV, 1, seqs}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
+	v := LatentValues(g, k, a.Latent)
 	if a.Flash {
 		o := g.FlashAttnExt(a.Q, k, flashValues(g, v), mask, a.Scale) // [n_latent, n_head, n_q, seqs]
 		if nQ == 1 {
@@ -71,6 +74,15 @@ func (a *LatentAttention) Build(g *binding.Graph, mask *binding.Tensor) *binding
 		}
 	}
 	return out
+}
+
+// LatentValues is the view of the part of latent rows that is the value.
+//
+//	cells: [n_rope+n_latent, n_kv, 1, seqs]
+//	res:   [n_latent, n_kv, 1, seqs]
+func LatentValues(g *binding.Graph, cells *binding.Tensor, latent int64) *binding.Tensor {
+	rope, t := cells.Dim(0)-latent, cells.Type()
+	return g.View(cells, [4]int64{latent, cells.Dim(1), 1, cells.Dim(3)}, cells.Stride(1), cells.Stride(2), cells.Stride(3), rope/t.BlockSize()*t.Size())
 }
 
 // LatentBlocks is the number of score matrices that Build cuts nQ queries of

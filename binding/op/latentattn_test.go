@@ -8,8 +8,8 @@ import (
 	"github.com/inkling-go/inkling/binding"
 )
 
-// refLatent attends in float64 with q [head][query][latent+rope] over cells
-// [key][latent+rope]; query i sees the first seen+i keys.
+// refLatent attends in float64 with q [head][query][rope+latent] over cells
+// [key][rope+latent]; query i sees the first seen+i keys.
 func refLatent(q, cells []float32, latent, width, nQ, nHead, seen int, scale float64) []float64 {
 	var out []float64
 	for h := range nHead {
@@ -27,7 +27,7 @@ func refLatent(q, cells []float32, latent, width, nQ, nHead, seen int, scale flo
 			for d := range latent {
 				o := 0.0
 				for j := range p {
-					o += p[j] / sum * float64(cells[j*width+d])
+					o += p[j] / sum * float64(cells[j*width+width-latent+d])
 				}
 				out = append(out, o)
 			}

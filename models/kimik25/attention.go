@@ -35,7 +35,7 @@ func (st *step) attention(g *binding.Graph, w *weights, i int, a *binding.Tensor
 // queries projects, rotates and absorbs the queries.
 //
 //	a:   [n_embd, N]
-//	res: [kv_lora+rope, n, n_head, seqs]   contiguous
+//	res: [rope+kv_lora, n, n_head, seqs]   contiguous
 func (st *step) queries(g *binding.Graph, w *weights, i int, a *binding.Tensor) *binding.Tensor {
 	l := w.Layers[i]
 	n, seqs, heads := int64(st.N), int64(st.Seqs), int64(st.nHead)
@@ -53,7 +53,7 @@ func (st *step) queries(g *binding.Graph, w *weights, i int, a *binding.Tensor) 
 	pe := st.rotate(g, w, g.Cols(q, nope, rope)) // [rope, n_head, N]
 	g.Tap(pe, "q_rot", i)
 	absorbed := g.MulMat(l.KB, g.Permute(g.Cols(q, 0, nope), 0, 2, 1, 3)) // [kv_lora, N, n_head]
-	q = g.Concat(absorbed, g.Permute(pe, 0, 2, 1, 3), 0)                  // [kv_lora+rope, N, n_head]
+	q = g.Concat(g.Permute(pe, 0, 2, 1, 3), absorbed, 0)                  // [rope+kv_lora, N, n_head]
 	q = g.Reshape(q, q.Dim(0), n, seqs, heads)
 	if seqs > 1 {
 		q = g.Cont(g.Permute(q, 0, 1, 3, 2))
@@ -65,7 +65,7 @@ func (st *step) queries(g *binding.Graph, w *weights, i int, a *binding.Tensor) 
 // returns the cells that the step looks at.
 //
 //	a:   [n_embd, N]
-//	res: [kv_lora+rope, nKV, 1, seqs]
+//	res: [rope+kv_lora, nKV, 1, seqs]
 func (st *step) writeLatent(g *binding.Graph, w *weights, i int, a *binding.Tensor) *binding.Tensor {
 	l := w.Layers[i]
 	n, seqs := int64(st.N), int64(st.Seqs)
@@ -77,7 +77,7 @@ func (st *step) writeLatent(g *binding.Graph, w *weights, i int, a *binding.Tens
 	pe := g.View(kv, [4]int64{rope, 1, n * seqs, 1}, kv.Stride(1), kv.Stride(1), kv.Stride(2), 4*latent)
 	pe = st.rotate(g, w, pe)
 	g.Tap(pe, "k_rot", i)
-	row := g.Concat(c, g.Reshape(pe, rope, n*seqs), 0)
+	row := g.Concat(g.Reshape(pe, rope, n*seqs), c, 0)
 
 	cells := func(count int) *binding.Tensor {
 		t := st.s.cells[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -19,7 +20,7 @@ func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multi
 type cache struct {
 	id    uint64 // tells graphs of different caches apart
 	mem   *binding.Memory
-	cells []*binding.Tensor // per layer [kv_lora+rope, full, 1, seqs]
+	cells []*binding.Tensor // per layer [rope+kv_lora, full, 1, seqs]
 	seqs  []sequence
 	size  int
 	full  int // cells of a sequence; the last is written by idle ones and never seen
@@ -46,8 +47,8 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 		return nil, fmt.Errorf("cache type %s: want f32, f16, bf16 or q8_0", kv)
 	}
 	width := int64(c.kvLora + c.rope)
-	if b := kv.BlockSize(); width%b != 0 || int64(c.kvLora)%b != 0 {
-		return nil, fmt.Errorf("cache type %s: rows of %d+%d elements are not whole blocks of %d", kv, c.kvLora, c.rope, b)
+	if b := kv.BlockSize(); int64(c.rope)%b != 0 || int64(c.kvLora)%b != 0 {
+		return nil, fmt.Errorf("cache type %s: rows of %d+%d elements are not whole blocks of %d", kv, c.rope, c.kvLora, b)
 	}
 	if size < 1 || size > c.contextLength {
 		return nil, fmt.Errorf("context of %d tokens: want 1 to %d", size, c.contextLength)
@@ -77,9 +78,9 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 func hasFlash(be *binding.Backend, c *config, kv binding.DType) bool {
 	g := be.NewGraph(16)
 	defer g.Close()
-	width, latent, cells := int64(c.kvLora+c.rope), int64(c.kvLora), int64(cellPad)
+	width, cells := int64(c.kvLora+c.rope), int64(cellPad)
 	k := g.Input("cells", kv, width, cells)
-	v := g.View(k, [4]int64{latent, cells, 1, 1}, k.Stride(1), k.Stride(2), k.Stride(3), 0)
+	v := op.LatentValues(g, k, int64(c.kvLora))
 	g.Expand(g.FlashAttnExt(g.Input("q", binding.F32, width, 1, int64(c.nHead)), k, v, g.Input("mask", binding.F16, cells, 1), 1))
 	return len(g.Unsupported()) == 0
 }
