@@ -69,6 +69,7 @@ type Model interface {
 	// ComputeBytes is the memory for intermediate results of the largest step:
 	// rows rows of one sequence at the end of a full cache. Nothing is allocated.
 	ComputeBytes(c Cache, rows int) (int64, error)
+	WeightBytes() int64
 	Close()
 }
 

@@ -314,8 +314,29 @@ func (e *Engine) Defaults() Sampling { return e.defaults }
 // Vocab is the model's vocabulary.
 func (e *Engine) Vocab() *token.Vocab { return e.vocab }
 
-// CacheBytes is the memory of keys, values and states.
-func (e *Engine) CacheBytes() int64 { return e.seq.cache.Bytes() }
+// Memory is what the engine holds, in bytes.
+type Memory struct {
+	Weights int64 // mapped from the files, or copied
+	Cache   int64 // keys, values and convolution states at full context
+	Compute int64 // intermediate results of the largest step
+	Saved   int64 // states kept on the host for prompts to come
+}
+
+// Memory measures; it runs on the owner's goroutine.
+func (e *Engine) Memory(ctx context.Context) (m Memory, err error) {
+	err = e.do(ctx, func() error {
+		m = Memory{Weights: e.model.WeightBytes(), Cache: e.seq.cache.Bytes(), Saved: e.seq.savedBytes()}
+		for _, rows := range []int{1, e.opt.UBatch} { // their graphs are kept side by side
+			n, err := e.model.ComputeBytes(e.seq.cache, rows)
+			if err != nil {
+				return err
+			}
+			m.Compute += n
+		}
+		return nil
+	})
+	return m, err
+}
 
 // readSampling takes the defaults from general.sampling.*, and from the
 // conventions of the field where the file is silent.

@@ -83,6 +83,58 @@ func TestPrefixReuse(t *testing.T) {
 	}
 }
 
+// TestSavedStates: requests that begin with an earlier prompt and go on
+// differently compute only what differs, and say what a fresh engine says.
+func TestSavedStates(t *testing.T) {
+	e := openTiny(t, "f32", binding.F32)
+	system := chat.Message{Role: chat.System, Content: []chat.Part{{Text: strings.Repeat("The sky is blue. ", 20)}}}
+	ask := func(turns ...string) *Request {
+		r := question(turns[0])
+		r.Conversation.Messages = []chat.Message{system}
+		for i, text := range turns {
+			role := chat.User
+			if i%2 == 1 {
+				role = chat.Assistant
+			}
+			r.Conversation.Messages = append(r.Conversation.Messages, chat.Message{Role: role, Content: []chat.Part{{Text: text}}})
+		}
+		return r
+	}
+	first := generate(t, e, ask("What is the capital of France?"))
+	n := len(first.PromptIDs)
+	again := generate(t, e, ask("What is the capital of France?"))
+	if again.Cached < n-1 || !slices.Equal(again.IDs, first.IDs) {
+		t.Errorf("the same prompt: %d of %d rows kept, answered %v, want %v", again.Cached, n, again.IDs, first.IDs)
+	}
+	for _, c := range []struct {
+		name  string
+		turns []string
+	}{
+		{"another answer in the history", []string{"What is the capital of France?", "I do not know, it is a city that I have never been to.", "What is 47 + 38?"}},
+		{"back to the first prompt", []string{"What is the capital of France?", "Paris.", "What is 2 + 2?"}},
+	} {
+		r := ask(c.turns...)
+		got := generate(t, e, r)
+		if got.Cached < n {
+			t.Errorf("%s: %d rows kept, want at least %d", c.name, got.Cached, n)
+		}
+		fresh := generate(t, openTiny(t, "f32", binding.F32), r)
+		if !slices.Equal(got.IDs, fresh.IDs) {
+			t.Errorf("%s: answered %v, want %v", c.name, got.IDs, fresh.IDs)
+		}
+	}
+	if last := generate(t, e, ask("What is the capital of France?")); last.Cached != n || !slices.Equal(last.IDs, first.IDs) {
+		t.Errorf("the first prompt again: %d of %d rows kept, answered %v, want %v", last.Cached, n, last.IDs, first.IDs)
+	}
+	m, err := e.Memory(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Weights == 0 || m.Cache == 0 || m.Compute == 0 || m.Saved == 0 {
+		t.Errorf("memory %+v: want all of it counted", m)
+	}
+}
+
 // TestOtherPictureIsNotReused: a prompt with the same ids and another picture starts anew.
 func TestOtherPictureIsNotReused(t *testing.T) {
 	e := openTiny(t, "f32", binding.F32)

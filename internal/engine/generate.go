@@ -129,12 +129,15 @@ func (g *generation) run(ctx context.Context) error {
 	e := g.e
 	logits := make([]float32, e.model.Config().Vocab)
 	start := time.Now()
-	g.res.Cached = e.seq.reuse(g.p)
+	cached, saved := e.seq.reuse(g.p)
+	g.res.Cached = cached
+	copy(logits, saved)
 	// Room for the answer, so that its tokens do not move the prompt about.
 	g.p.ids = slices.Grow(slices.Clone(g.p.ids), e.opt.Context+1-len(g.p.ids))
 	if err := e.feed(ctx, g.p, g.res.Cached, logits, g.r.OnPrompt); err != nil {
 		return err
 	}
+	e.seq.save(logits)
 	g.res.PromptTime = time.Since(start)
 	start = time.Now()
 	defer func() { g.res.GenerateTime = time.Since(start) }()
@@ -144,7 +147,7 @@ func (g *generation) run(ctx context.Context) error {
 // answer samples until the model stops, the limit is reached or the context is full.
 func (g *generation) answer(ctx context.Context, logits []float32) error {
 	e := g.e
-	parser := chat.NewParser(e.vocab)
+	parser := chat.NewParserAfter(e.vocab, g.p.ids)
 	smp := newSampler(g.r.Sampling, e.never, len(logits))
 	defer func() { g.res.Warnings = parser.Warnings() }()
 	ids := g.p.ids

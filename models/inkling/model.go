@@ -152,6 +152,9 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
 	return n, err
 }
 
+// WeightBytes is the size of all tensors of the file.
+func (m *Model) WeightBytes() int64 { return m.own.Size() }
+
 // Close frees the model. Its caches must be closed before.
 func (m *Model) Close() {
 	m.exec.Close()
