@@ -10,7 +10,7 @@ import (
 // ggml's node does not have on the CPU: with u = √(2/π)·(x + 0.044715·x³),
 // x/2·(1 + tanh u) = x·σ(2u) = silu(2u)/(2u/x).
 //
-//	x:   [...]   F32, contiguous
+//	x:   [...]   F32, contiguous; |x| below 1e12
 //	res: [...]
 //
 // Source: gelu_pytorch_tanh (Hendrycks and Gimpel 2016).

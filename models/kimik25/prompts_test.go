@@ -67,42 +67,49 @@ func TestPromptsGolden(t *testing.T) {
 	c := newTestCache(t, m, 1, 256, binding.F32)
 	for _, prompt := range prompts {
 		t.Run(prompt.name, func(t *testing.T) {
-			ids := goldenIDs(g, prompt.name+".input_ids")
-			b := models.Batch{Tokens: ids}
-			for r, id := range ids {
-				if id == mediaPad || id == clipPad {
-					b.MediaRows = append(b.MediaRows, int32(r))
-				}
-				if r >= len(ids)-16 {
-					b.Outputs = append(b.Outputs, int32(r))
-				}
-			}
-			for _, rows := range prompt.media {
-				b.Media = append(b.Media, rows()...)
-			}
-			m.OnTap = func(name string, _ int, _ [4]int64, got []float32) {
-				if name == "inputs_embeds" {
-					testutil.Close(t, name, got, g.Floats(prompt.name+".inputs_embeds"), tapTol)
-				}
+			var rows []float32
+			for _, encode := range prompt.media {
+				rows = append(rows, encode()...)
 			}
 			c.Reset(0)
-			vocab := m.Config().Vocab
-			logits := make([]float32, 16*vocab)
-			if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
-				t.Fatal(err)
-			}
-			m.OnTap = nil
-			testutil.Close(t, "logits_last16", logits, g.Floats(prompt.name+".logits_last16"), logitTol)
-			last := logits[15*vocab:]
-			var got []int32
-			for range 20 {
-				id := int32(testutil.Argmax(last))
-				got = append(got, id)
-				last = forward(t, m, c, []int32{id}, false)
-			}
-			if want := goldenIDs(g, prompt.name+".generated"); !slices.Equal(got, want) {
-				t.Errorf("generated %v, want %v", got, want)
-			}
+			runPrompt(t, g, prompt.name+".", m, c, rows)
 		})
+	}
+}
+
+// runPrompt compares what the decoder sees, says and goes on with.
+func runPrompt(t *testing.T, g *testutil.Golden, name string, m *Model, c models.Cache, rows []float32) {
+	t.Helper()
+	ids := goldenIDs(g, name+"input_ids")
+	b := models.Batch{Tokens: ids, Media: rows}
+	for r, id := range ids {
+		if id == mediaPad || id == clipPad {
+			b.MediaRows = append(b.MediaRows, int32(r))
+		}
+		if r >= len(ids)-16 {
+			b.Outputs = append(b.Outputs, int32(r))
+		}
+	}
+	m.OnTap = func(tap string, _ int, _ [4]int64, got []float32) {
+		if tap == "inputs_embeds" {
+			testutil.Close(t, tap, got, g.Floats(name+tap), tapTol)
+		}
+	}
+	vocab := m.Config().Vocab
+	logits := make([]float32, 16*vocab)
+	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+		t.Fatal(err)
+	}
+	m.OnTap = nil
+	testutil.Close(t, "logits_last16", logits, g.Floats(name+"logits_last16"), logitTol)
+	last := logits[15*vocab:]
+	var got []int32
+	for range 20 {
+		id := int32(testutil.Argmax(last))
+		got = append(got, id)
+		last = forward(t, m, c, []int32{id}, false)
+	}
+	if want := goldenIDs(g, name+"generated"); !slices.Equal(got, want) {
+		t.Errorf("generated %v, want %v", got, want)
 	}
 }
