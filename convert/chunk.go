@@ -39,6 +39,9 @@ func (c *chunk) set(u *unit, a, b int64) error {
 		c.nonFinite = countNonFinite(u.from.DType, c.raw)
 		return nil
 	}
+	if u.weights.Period() > 0 {
+		return nil // finite, and seldom needed as numbers
+	}
 	if err := c.decode(); err != nil {
 		return err
 	}
@@ -71,6 +74,12 @@ func (c *chunk) write() error {
 	for _, x := range c.unit.uses {
 		first, end := x.span(c.a, c.b)
 		if first == end {
+			continue
+		}
+		if c.unit.weights.Period() > 0 && !x.Transposed {
+			if err := x.repeat(c.unit.weights, first, end); err != nil {
+				return err
+			}
 			continue
 		}
 		out, err := c.encoded(x, first, end)
@@ -203,9 +212,6 @@ func (c *chunk) repack(x *use, first, end int64) error {
 // place for weights that are NaN, infinite or too large. The run fails because of
 // them, so that what is written then no longer matters.
 func (c *chunk) encode(o *target, dst []byte, src []float32, row int64) error {
-	if p := c.unit.weights.Period(); p > 0 && int64(len(src)) > p*o.ne0 {
-		return c.encodePeriod(o, dst, src, row, p)
-	}
 	err := o.encode(dst, src, row)
 	c.to = o.to
 	switch o.to {
@@ -224,18 +230,6 @@ func (c *chunk) encode(o *target, dst []byte, src []float32, row int64) error {
 	}
 	if o.loss != nil {
 		return o.loss.add(o, dst, src, row)
-	}
-	return nil
-}
-
-// encodePeriod is encode of rows that repeat after p of them.
-func (c *chunk) encodePeriod(o *target, dst []byte, src []float32, row, p int64) error {
-	size := p * o.rowBytes
-	if err := c.encode(o, dst[:size], src[:p*o.ne0], row); err != nil {
-		return err
-	}
-	for done := size; done < int64(len(dst)); done *= 2 {
-		copy(dst[done:], dst[:done])
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestRunReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Took = 0
+		got.Took, got.Recipe = 0, nil
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("dry run %v: report (-want +got):\n%s", dry, diff)
 		}

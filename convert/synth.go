@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -194,4 +195,42 @@ func lastOf(shape []int64) int64 {
 		return 1
 	}
 	return shape[len(shape)-1]
+}
+
+// repeat writes rows [first, end) of drawn weights. A few rows are encoded once and
+// written again and again, so that a large model takes the time of its files.
+func (x *use) repeat(w *quantin.Weights, first, end int64) error {
+	rows, err := x.drawn()
+	if err != nil {
+		return err
+	}
+	o := x.target
+	for period := int64(len(rows)) / o.rowBytes; first < end; {
+		at := first % w.Period()
+		n := min(end-first, period-at)
+		if err := o.write(rows[at*o.rowBytes:][:n*o.rowBytes], (x.row+first)*o.rowBytes); err != nil {
+			return err
+		}
+		first += n
+	}
+	return nil
+}
+
+// drawnBytes is about how much of drawn weights is written at once.
+const drawnBytes = 1 << 20
+
+// encodeDrawn returns encoded rows, a multiple of the period of them or all there are.
+func (x *use) encodeDrawn(w *quantin.Weights) ([]byte, error) {
+	o := x.target
+	n := min(w.Period(), x.N)
+	src := make([]float32, n*o.ne0)
+	w.Rowed(o.ne0).Decode(src, x.row)
+	rows := make([]byte, n*o.rowBytes)
+	if err := o.encode(rows, src, x.row); err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", o.Name, err)
+	}
+	if n < w.Period() {
+		return rows, nil
+	}
+	return bytes.Repeat(rows, int(1+drawnBytes/int64(len(rows)))), nil
 }

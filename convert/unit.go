@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/inkling-go/inkling/convert/quantin"
@@ -69,6 +70,8 @@ type use struct {
 
 	whole  bool  // the rows come in another order than the checkpoint's: they need all of [lo, hi) at once
 	lo, hi int64 // rows of the checkpoint tensor
+
+	drawn func() ([]byte, error) // of drawn weights: rows that repeat, encoded
 }
 
 // newUse finds out which rows of the checkpoint tensor a part takes.
@@ -191,6 +194,9 @@ func (u *unit) settle(data func(safetensors.Tensor) []byte, chunkBytes int64) er
 	if u.weights != nil {
 		if u.weights.Format == quantin.Drawn {
 			u.weights = u.weights.Rowed(u.cols)
+			for _, x := range u.uses {
+				x.drawn = sync.OnceValues(func() ([]byte, error) { return x.encodeDrawn(u.weights) })
+			}
 		}
 		if u.weights.Cols() != u.cols {
 			return fmt.Errorf("%s: rows of %d weights, want %d", u.from.Name, u.weights.Cols(), u.cols)

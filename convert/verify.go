@@ -216,9 +216,14 @@ func (v *comparison) result(t *target) TensorVerified {
 		File: t.path, Tensor: t.Name, Type: t.to.String(), From: t.Parts[0].From.Name,
 		Exact: v.exact, Values: v.n, MaxError: v.most, Correlation: 1,
 	}
-	if v.errors > 0 {
+	if v.errors != 0 { // NaN too
 		r.RelativeError = math.Sqrt(v.errors / v.sumWW)
 		r.Correlation = v.sumWG / math.Sqrt(v.sumWW*v.sumGG)
+	}
+	for _, x := range []*float64{&r.RelativeError, &r.MaxError, &r.Correlation} {
+		if *x-*x != 0 { // JSON has no such numbers
+			*x = math.MaxFloat64
+		}
 	}
 	return r
 }

@@ -197,7 +197,13 @@ func (w *writing) convert(c *chunk, u *unit, a, b int64) error {
 	w.release(u, a, b)
 	u.digest.Add(c.digest)
 	w.advance(u.uses[0].target, u.from.Shard, u.inBytes()*(b-a)/u.rows, u.outBytes(a, b))
-	if u.left.Add(-1) == 0 && w.journal != nil {
+	if u.left.Add(-1) > 0 {
+		return nil
+	}
+	for _, x := range u.uses {
+		x.drawn = nil // its rows can be forgotten
+	}
+	if w.journal != nil {
 		return w.journal.add(u)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,8 +30,8 @@ func TestMain(m *testing.M) {
 //	poke FILE OFFSET HEX     overwrite bytes; an offset below 0 counts from the end
 //	cut FILE N               take N bytes off the end
 //	huge DIR                 make a checkpoint of 4.5 GB that takes no disk
-//	await FILE N             wait until a file has N MB
-//	within MAX FILE          wait until a file is gone, at most that long
+//	await FILE N             wait until N MB of a file are on the disk
+//	partial DIR              a folder with files, all of which are called *.partial
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../../testdata")
 	if err != nil {
@@ -44,7 +45,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"status": status, "replace": replace, "poke": poke, "cut": cut, "huge": huge, "await": await, "within": within,
+			"status": status, "replace": replace, "poke": poke, "cut": cut, "huge": huge, "await": await, "partial": partial,
 		},
 	})
 }
@@ -136,7 +137,7 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	mb, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
 	for range 1000 {
-		if st, err := os.Stat(ts.MkAbs(args[0])); err == nil && st.Size() >= mb*1e6 {
+		if st, err := os.Stat(ts.MkAbs(args[0])); err == nil && st.Sys().(*syscall.Stat_t).Blocks*512 >= mb*1e6 {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -144,17 +145,15 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s has not %d MB after 10 s", args[0], mb)
 }
 
-func within(ts *testscript.TestScript, _ bool, args []string) {
-	limit, err := time.ParseDuration(args[0])
+func partial(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
 	ts.Check(err)
-	start := time.Now()
-	for range 1000 {
-		if _, err := os.Stat(ts.MkAbs(args[1])); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	if len(entries) == 0 {
+		ts.Fatalf("%s is empty", args[0])
 	}
-	if took := time.Since(start); took > limit {
-		ts.Fatalf("%s is there for %v, want at most %v", args[1], took, limit)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".partial") {
+			ts.Fatalf("%s is left in %s", e.Name(), args[0])
+		}
 	}
 }
