@@ -149,6 +149,9 @@ type ClipProjector interface {
 	ClipRule() media.ClipRule
 	// FitFrame brings a frame of an item of n frames to the size that the tower sees.
 	FitFrame(im *media.Image, layout media.ClipLayout, n int) (*media.Image, error)
+	// CheckClip returns an error if an item of n fitted frames of w x h pixels is
+	// more than the tower takes at once.
+	CheckClip(n, w, h int) error
 	// ClipRows is the number of rows that an item becomes, however many fitted
 	// frames of w x h pixels it has.
 	ClipRows(w, h int) int

@@ -84,13 +84,15 @@ func openPattern(pattern string, opts VideoOptions) (videoSource, error) {
 }
 
 func pictureSource(files []string, opts VideoOptions) videoSource {
-	rate := opts.FrameRate
-	if rate <= 0 {
+	rate, sampled := opts.FrameRate, opts.FrameRate <= 0
+	if sampled {
 		rate = opts.fps()
 	}
+	timeline := evenTimeline(len(files), rate)
+	timeline.Sampled = sampled
 	return videoSource{
 		format:   "frames",
-		Timeline: evenTimeline(len(files), rate),
+		Timeline: timeline,
 		frames: func(ctx context.Context, indices []int, yield func(*Image) error) error {
 			for _, i := range indices {
 				if err := ctx.Err(); err != nil {

@@ -24,6 +24,7 @@ type ClipRule struct {
 	MaxFrames   int     // 0: no limit but that of the layout
 	ChunkFrames int     // frames of an item, in chunks
 	Timestamps  string  // how the time before a chunk is written: hh:mm:ss.fff, mm:ss.fff or mm:ss
+	Untrained   bool    // the model has learned pictures alone
 }
 
 // Bounds of the sampler of LayoutClip, and the number that its counts are
@@ -35,18 +36,26 @@ const (
 )
 
 // Sampler chooses frames spread evenly from the first to the last one. frames
-// is the number that the user wants, 0 to go by the rate.
+// is the number that the user wants, 0 to go by the rate. Frames that were
+// sampled before are taken as they are, up to the limit, if no number is wanted.
 func (r ClipRule) Sampler(frames int) Sampler {
 	return func(t Timeline) []int {
-		return spread(len(t.Start), r.count(len(t.Start), t.FPS, frames))
+		return spread(len(t.Start), r.count(t, frames))
 	}
 }
 
-// count is the number of frames taken of total.
-func (r ClipRule) count(total int, fps float64, want int) int {
+// count is the number of frames taken of a clip.
+func (r ClipRule) count(t Timeline, want int) int {
+	total, fps := len(t.Start), t.FPS
 	limit := total
 	if r.MaxFrames > 0 {
 		limit = min(limit, r.MaxFrames)
+	}
+	if r.Layout == LayoutClip {
+		limit = min(limit, clipMaxFrames)
+	}
+	if t.Sampled && want <= 0 {
+		return limit
 	}
 	if r.Layout == LayoutChunks {
 		n := want
@@ -55,7 +64,6 @@ func (r ClipRule) count(total int, fps float64, want int) int {
 		}
 		return max(min(n, limit), 1)
 	}
-	limit = min(limit, clipMaxFrames)
 	n := float64(total) / fps * r.FPS
 	if want > 0 {
 		n = clipGranularity * math.RoundToEven(float64(want)/clipGranularity)
@@ -82,6 +90,15 @@ type ClipItem struct {
 	Time     string // what stands before the item in the prompt; empty in LayoutClip
 }
 
+// ItemFrames is the number of frames in the item that frame i of n sampled ones
+// is in.
+func (r ClipRule) ItemFrames(i, n int) int {
+	if r.Layout == LayoutClip || r.ChunkFrames < 1 {
+		return n
+	}
+	return min(r.ChunkFrames, n-i/r.ChunkFrames*r.ChunkFrames)
+}
+
 // Items divides a sampled clip.
 func (r ClipRule) Items(c *Clip) ([]ClipItem, error) {
 	if len(c.Index) == 0 || len(c.Index) != len(c.Frames) {
@@ -99,7 +116,7 @@ func (r ClipRule) Items(c *Clip) ([]ClipItem, error) {
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, ClipItem{First: i, N: min(r.ChunkFrames, len(c.Frames)-i), Time: time})
+		items = append(items, ClipItem{First: i, N: r.ItemFrames(i, len(c.Frames)), Time: time})
 	}
 	return items, nil
 }
@@ -132,13 +149,4 @@ func FrameBudget(n, frame, video int) int {
 		return frame
 	}
 	return max(min(int(math.RoundToEven(float64(video)/float64(n))), frame), 1)
-}
-
-// EveryFrame takes a clip as it is: a Sampler for frames that were sampled before.
-func EveryFrame(t Timeline) []int {
-	indices := make([]int, len(t.Start))
-	for i := range indices {
-		indices[i] = i
-	}
-	return indices
 }

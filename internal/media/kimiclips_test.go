@@ -107,9 +107,46 @@ func TestClipItems(t *testing.T) {
 	}
 }
 
-func TestEveryFrame(t *testing.T) {
-	if diff := cmp.Diff([]int{0, 1, 2}, EveryFrame(evenTimeline(3, 30))); diff != "" {
-		t.Errorf("indices (-want +got):\n%s", diff)
+// TestSampledBefore: numbered pictures are taken as they are, whatever their
+// rate, up to the limits of the layout and the checkpoint.
+func TestSampledBefore(t *testing.T) {
+	short := chunkRule
+	short.MaxFrames = 3
+	for _, c := range []struct {
+		name    string
+		rule    ClipRule
+		n, want int
+		first   []int
+	}{
+		{"odd clip", clipRule, 3, 0, []int{0, 1, 2}},
+		{"one frame", clipRule, 1, 0, []int{0}},
+		{"chunks", chunkRule, 5, 0, []int{0, 1, 2, 3, 4}},
+		{"fewer wanted", clipRule, 9, 4, []int{0, 3, 5, 8}}, // 2.67, 5.33
+		{"fewer wanted in chunks", chunkRule, 9, 3, []int{0, 4, 8}},
+		{"limit of the checkpoint", short, 9, 0, []int{0, 4, 8}},
+	} {
+		tl := evenTimeline(c.n, 30)
+		tl.Sampled = true
+		if diff := cmp.Diff(c.first, c.rule.Sampler(c.want)(tl)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	tl := evenTimeline(1000, 2)
+	tl.Sampled = true
+	if n := len(clipRule.Sampler(0)(tl)); n != 768 {
+		t.Errorf("%d of 1000 frames, want 768", n)
+	}
+}
+
+// TestItemFrames: the last chunk has what is left.
+func TestItemFrames(t *testing.T) {
+	for i, want := range map[int]int{0: 4, 3: 4, 4: 4, 7: 4, 8: 2, 9: 2} {
+		if got := chunkRule.ItemFrames(i, 10); got != want {
+			t.Errorf("frame %d of 10 is in a chunk of %d, want %d", i, got, want)
+		}
+		if got := clipRule.ItemFrames(i, 10); got != 10 {
+			t.Errorf("frame %d of 10 is in a clip of %d, want 10", i, got)
+		}
 	}
 }
 

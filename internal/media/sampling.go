@@ -9,6 +9,10 @@ import (
 type Timeline struct {
 	Start []float64 // when each frame appears, in seconds; the first at 0
 	FPS   float64   // frames a second, on average if they are unevenly spaced
+
+	// Sampled says that somebody has chosen these frames before: numbered
+	// pictures, unless VideoOptions.FrameRate says what rate they come at.
+	Sampled bool
 }
 
 // evenTimeline is a timeline of n frames at a constant rate.

@@ -12,7 +12,7 @@ import (
 
 // Clip is the sampled part of a video.
 type Clip struct {
-	Frames []*Image  // of equal size; a frame sampled twice is shared
+	Frames []*Image  // of equal size unless a Transform changed it; a frame sampled twice is shared
 	Times  []float64 // when each frame appears in the source, in seconds
 	Index  []int     // its index in the source
 	FPS    float64   // of the source, on average
@@ -28,8 +28,9 @@ type VideoOptions struct {
 	// that they are sampled already: their rate is FPS.
 	FrameRate float64
 
-	// Transform, if set, is applied to each frame as soon as it is decoded, so
-	// that a long clip is held at the size that the model needs.
+	// Transform, if set, is applied to each frame as soon as it is decoded, in
+	// their order, so that a long clip is held at the size that the model needs.
+	// The frames of the file must have one size, those that it returns need not.
 	Transform func(*Image) (*Image, error)
 
 	MaxFrames int    // most frames that Sample may choose, 0 means DefaultMaxFrames
@@ -147,21 +148,21 @@ func (src videoSource) sample(ctx context.Context, path string, opts VideoOption
 // read decodes the distinct frames and fills c.Frames.
 func (c *Clip) read(ctx context.Context, path string, src videoSource, distinct []int, opts VideoOptions) error {
 	decoded := make(map[int]*Image, len(distinct))
-	var first *Image
+	var w, h int // of the first frame
 	var pixels int64
 	err := src.frames(ctx, distinct, func(im *Image) error {
 		at := distinct[len(decoded)]
+		if w == 0 {
+			w, h = im.W, im.H
+		}
+		if im.W != w || im.H != h {
+			return &FormatError{File: path, Format: src.format, Offset: -1, Err: fmt.Errorf("frame %d has %d x %d pixels, the first %d x %d", at, im.W, im.H, w, h)}
+		}
 		if opts.Transform != nil {
 			var err error
 			if im, err = opts.Transform(im); err != nil {
 				return fmt.Errorf("%s: frame %d: %w", path, at, err)
 			}
-		}
-		if first == nil {
-			first = im
-		}
-		if im.W != first.W || im.H != first.H {
-			return &FormatError{File: path, Format: src.format, Offset: -1, Err: fmt.Errorf("frame %d has %d x %d pixels, the first %d x %d", at, im.W, im.H, first.W, first.H)}
 		}
 		if pixels += int64(im.W) * int64(im.H); pixels > maxClipPixels {
 			return &LimitError{File: path, What: "pixels in all frames", Found: pixels, Max: maxClipPixels}

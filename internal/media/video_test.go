@@ -193,6 +193,16 @@ func TestDecodeVideoTransform(t *testing.T) {
 			t.Errorf("frame %d: %d x %d", i, im.W, im.H)
 		}
 	}
+	// Frames of two sizes stay an error when the transform makes them equal.
+	sizes := t.TempDir()
+	numbered(t, sizes, "f%d.png", 0, 1)
+	writeFile(t, filepath.Join(sizes, "f1.png"), readFile(t, "testdata/images/rgba.png"))
+	_, err = DecodeVideo(context.Background(), sizes, VideoOptions{
+		Transform: func(im *Image) (*Image, error) { return Resize(im, 6, 4, Bicubic), nil },
+	})
+	if err == nil || !strings.Contains(err.Error(), "frame 1 has 23 x 17 pixels, the first 2 x 1") {
+		t.Errorf("frames of two sizes: error %v", err)
+	}
 }
 
 // The two programs are replaced by scripts: three frames of 2 x 1 pixels.

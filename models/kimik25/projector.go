@@ -106,13 +106,21 @@ func (p *Projector) ClipRows(w, h int) int {
 	return w / block * (h / block)
 }
 
+// CheckClip bounds the patches of an item, all of which attend to each other.
+func (p *Projector) CheckClip(n, w, h int) error {
+	rows, cols := h/p.tower.cfg.image.Patch, w/p.tower.cfg.image.Patch
+	if patches := n * rows * cols; patches > p.maxPatches {
+		return fmt.Errorf("%d frames of %d x %d patches are %d patches at once, at most %d are allowed; take fewer or smaller frames, or raise the limit (--max-clip-patches)",
+			n, cols, rows, patches, p.maxPatches)
+	}
+	return nil
+}
+
 // EncodeClip returns the rows of one item. A clip's frames all know their time;
 // a chunk of a single frame is a picture.
 func (p *Projector) EncodeClip(frames []*media.Image, layout media.ClipLayout) ([]float32, error) {
 	if len(frames) > 0 {
-		c := p.tower.cfg.image
-		gr := grid{t: len(frames), h: frames[0].H / c.Patch, w: frames[0].W / c.Patch}
-		if err := p.checkSize(gr); err != nil { // before the patches take memory
+		if err := p.CheckClip(len(frames), frames[0].W, frames[0].H); err != nil { // before the patches take memory
 			return nil, err
 		}
 	}
@@ -127,21 +135,10 @@ func (p *Projector) EncodeClip(frames []*media.Image, layout media.ClipLayout) (
 	return p.encode(gr, set.Pix)
 }
 
-func (p *Projector) checkSize(gr grid) error {
-	if n := gr.patches(); n > p.maxPatches {
-		return fmt.Errorf("%d frames of %d x %d patches are %d patches at once, at most %d are allowed; take fewer or smaller frames, or raise the limit of patches of a clip",
-			gr.t, gr.w, gr.h, n, p.maxPatches)
-	}
-	return nil
-}
-
 // encode runs the tower on one item.
 //
 //	patches: [t*h*w][3][patch][patch]
 func (p *Projector) encode(gr grid, patches []float32) ([]float32, error) {
-	if err := p.checkSize(gr); err != nil {
-		return nil, err
-	}
 	out := make([]float32, gr.h/mergeSide*(gr.w/mergeSide)*p.Embd())
 	if p.OnTap != nil {
 		err := layers.RunTapped(p.be, patches, out, p.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]float32] {

@@ -104,6 +104,7 @@ func (c *towerConfig) readClips(k *models.Keys) {
 		MaxFrames:   k.IntOr("kimi.video.max_frames", 0, 0),
 		ChunkFrames: k.IntOr("kimi.video.frames_per_chunk", 1, c.posTime),
 		Timestamps:  k.StrOr("kimi.video.timestamp_mode", "hh:mm:ss.fff"),
+		Untrained:   c.interleaved, // Kimi-VL has no video processor
 	}
 	if l := c.clip.Layout; l != media.LayoutClip && l != media.LayoutChunks {
 		k.Failf("kimi.video.layout", "%q, want clip or chunks", l)
