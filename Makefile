@@ -81,6 +81,10 @@ test: headers ## all tests that need no GPU: units, goldens, seeds of the fuzz t
 test-ops: headers ## every ggml op and composition against its Go reference, on each device present
 	go test -count=1 -timeout 30m ./binding/...
 
+.PHONY: test-huge
+test-huge: headers ## the converter's memory on a checkpoint of 8 GB (writes 15 GB to the folder for temporary files)
+	go test -count=1 -timeout 30m -run '^TestMemory' -v ./convert -args -huge
+
 .PHONY: lint
 lint: headers tools ## gofumpt, go vet, staticcheck and the import rules: what CI asks for
 	@unformatted=$$($(GOFUMPT) -l $$(go list -f '{{.Dir}}/*.go' ./...)) && \

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,14 +16,21 @@ import (
 	"time"
 )
 
-// TestMemory converts a tensor of 384 MiB and samples the process's memory. In use
-// are the pipe's buffers, and of the mapped checkpoint what has not been given back
-// yet, whatever the size of the tensor.
+// huge makes TestMemory convert 8 GB instead of 1, as make test-huge does.
+var huge = flag.Bool("huge", false, "convert a checkpoint of 8 GB")
+
+// TestMemory converts stacks of experts and samples the process's memory. In use are
+// the workers' buffers, and of the mapped checkpoint the chunks in work, whatever the
+// size of the checkpoint.
 func TestMemory(t *testing.T) {
 	if testing.Short() || raceEnabled {
-		t.Skip("writes 600 MB and measures memory")
+		t.Skip("writes a gigabyte and measures memory")
 	}
-	dir := sparse(t, 96, 1024, 2048)
+	layers := int64(2)
+	if *huge {
+		layers = 16
+	}
+	dir := sparse(t, layers, 128, 1024, 2048) // 0.5 GB each
 	for _, tc := range []struct {
 		out     OutType
 		workers int
@@ -29,6 +38,7 @@ func TestMemory(t *testing.T) {
 	}{
 		{OutBF16, 2, 96 << 20},
 		{OutQ8_0, 64, maxWorkBytes + 64<<20},
+		{OutQ4_0, 2, 96 << 20},
 	} {
 		t.Run(fmt.Sprintf("%s/%d workers", tc.out, tc.workers), func(t *testing.T) {
 			debug.FreeOSMemory()
@@ -53,6 +63,7 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Logf("grown by %d MiB of its own, %d MiB mapped", (most.anon-start.anon)>>20, (most.file-start.file)>>20)
 			if grown := most.anon - start.anon; grown <= 0 || grown > tc.limit {
 				t.Errorf("anonymous memory grew by %d MiB, want at most %d", grown>>20, tc.limit>>20)
 			}
@@ -63,20 +74,27 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// sparse writes a checkpoint with one BF16 tensor of zeros that take no disk.
-func sparse(t *testing.T, shape ...int64) string {
+// sparse writes a checkpoint with some BF16 tensors of zeros that take no disk.
+func sparse(t *testing.T, n int64, shape ...int64) string {
 	t.Helper()
 	dir := t.TempDir()
 	size := 2 * product(shape)
-	header := fmt.Sprintf(`{"w.weight":{"dtype":"BF16","shape":[%d,%d,%d],"data_offsets":[0,%d]}}`, shape[0], shape[1], shape[2], size)
-	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	header := make(map[string]any)
+	for i := range n {
+		header[fmt.Sprintf("w%d.weight", i)] = map[string]any{"dtype": "BF16", "shape": shape, "data_offsets": []int64{i * size, (i + 1) * size}}
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
 	path := filepath.Join(dir, "model.safetensors")
 	for name, content := range map[string][]byte{"config.json": []byte(`{"model_type":"copies"}`), "model.safetensors": data} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Truncate(path, int64(len(data))+size); err != nil {
+	if err := os.Truncate(path, int64(len(data))+n*size); err != nil {
 		t.Fatal(err)
 	}
 	return dir
