@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/inkling-go/inkling/internal/chat"
@@ -12,73 +13,51 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// VideoSampling says which frames of clips to take.
+// VideoSampling says which frames of clips to take, and how the model gets them.
 type VideoSampling struct {
-	FPS    float64 // frames a second, and the rate of numbered pictures, where a part does not say; 0: media.DefaultFPS
-	Frames int     // at most so many of a clip, 0: as many as the model takes
+	FPS float64 // frames a second, and the rate of numbered pictures, where a part does not say; 0: the model's
+	// Frames is a number of frames, where a part does not say: of pairs the most
+	// that are taken, else what is taken of a clip that has as many. 0: as many
+	// as the rate and the model want.
+	Frames int
+	Layout media.ClipLayout // of models that know several; empty: the checkpoint's
 }
 
 func (s VideoSampling) validate() error {
 	if !(s.FPS >= 0) || math.IsInf(s.FPS, 0) {
 		return fmt.Errorf("video: %v frames a second", s.FPS)
 	}
-	if s.Frames < 0 || s.Frames == 1 {
-		return fmt.Errorf("video: %d frames, want at least 2", s.Frames)
+	if s.Frames < 0 {
+		return fmt.Errorf("video: %d frames, want at least 1", s.Frames)
 	}
-	return nil
+	switch s.Layout {
+	case "", media.LayoutClip, media.LayoutChunks:
+		return nil
+	}
+	return fmt.Errorf("video layout %q, want %s or %s", s.Layout, media.LayoutClip, media.LayoutChunks)
 }
 
-// clip returns the parts that stand in the prompt for a clip.
+// of returns the settings for one clip, which may have its own.
+func (s VideoSampling) of(p chat.Part) VideoSampling {
+	if p.FPS > 0 {
+		s.FPS = p.FPS
+	}
+	if p.Frames > 0 {
+		s.Frames = p.Frames
+	}
+	return s
+}
+
+// clip returns the parts that stand in the prompt for a clip, which the kind of
+// projector decides.
 func (g *gathering) clip(ctx context.Context, p chat.Part) ([]chat.Part, error) {
 	if err := g.r.Video.validate(); err != nil {
 		return nil, err
 	}
+	if tower, ok := g.e.proj.(models.ClipProjector); ok {
+		return g.items(ctx, p, tower)
+	}
 	return g.pairs(ctx, p, g.e.proj.(models.PairProjector)) // as takes has seen
-}
-
-// maxPairClips is the number of clips that a request may hold where each becomes
-// pairs of frames: two pairs at least are left for each.
-const maxPairClips = 8
-
-// clipIntro stands before the frames of a clip.
-const clipIntro = "Here is a video as a sequence of frames in chronological order."
-
-// pairs turns a clip into pictures of two neighbouring frames each, with the
-// time of the first before it. Inkling's vendor describes no video; the model's
-// tiles have room for two frames, and other runtimes use them in this way.
-//
-// All clips of a request share media.MaxPairs, in equal parts.
-func (g *gathering) pairs(ctx context.Context, p chat.Part, tower models.PairProjector) ([]chat.Part, error) {
-	if g.clips > maxPairClips {
-		return nil, fmt.Errorf("the conversation has %d clips, at most %d are allowed", g.clips, maxPairClips)
-	}
-	limit := media.MaxPairs / g.clips
-	if n := g.r.Video.Frames; n > 0 {
-		limit = min(limit, n/2)
-	}
-	opts := media.VideoOptions{FPS: p.FPS, Limits: g.r.Limits.Image}
-	if opts.FPS == 0 {
-		opts.FPS = g.r.Video.FPS
-	}
-	if opts.FPS == 0 {
-		opts.FPS = media.DefaultFPS
-	}
-	opts.Sample = media.SamplePairs(opts.FPS, limit)
-	name, clip, err := g.decode(ctx, p.Source, opts)
-	if err != nil {
-		return nil, err
-	}
-	parts := []chat.Part{{Kind: chat.Text, Text: clipIntro}}
-	for i := 0; i+1 < len(clip.Frames); i += 2 {
-		a, b, at := clip.Frames[i], clip.Frames[i+1], clip.Times[i]
-		m := &medium{
-			name: fmt.Sprintf("%s at %.1f s", name, at), rows: g.e.proj.ImageRows(a.W, a.H), hash: pairHash(a, b),
-			encode: func() ([]float32, error) { return tower.EncodePair(a, b) },
-		}
-		label := chat.Part{Kind: chat.Text, Text: fmt.Sprintf("frame at t=%.1fs:", at)}
-		parts = append(parts, label, g.bind(chat.Image, m))
-	}
-	return parts, nil
 }
 
 // decode samples a clip, in place if it is a local file.
@@ -97,11 +76,12 @@ func (g *gathering) decode(ctx context.Context, source string, opts media.VideoO
 	return name, clip, err
 }
 
-// pairHash tells pairs of frames apart.
-func pairHash(a, b *media.Image) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	for _, im := range []*media.Image{a, b} {
-		_ = binary.Write(h, binary.LittleEndian, [2]int64{int64(im.W), int64(im.H)}) // a hash takes everything
+// framesHash tells runs of frames apart that are encoded in the same way.
+func framesHash(way string, frames ...*media.Image) (sum [sha256.Size]byte) {
+	h := sha256.New() // takes everything without an error
+	_, _ = io.WriteString(h, way)
+	for _, im := range frames {
+		_ = binary.Write(h, binary.LittleEndian, [2]int64{int64(im.W), int64(im.H)})
 		h.Write(im.Pix)
 	}
 	h.Sum(sum[:0])

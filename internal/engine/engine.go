@@ -38,7 +38,8 @@ type Options struct {
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
 
-	ImageRescale float64 // factor for the size of pictures; 0: the model's own, which is none for the published ones
+	ImageRescale   float64 // factor for the size of pictures; 0: the model's own, which is none for the published ones
+	MaxClipPatches int     // patches of a clip that a tower sees at once; 0: the projector's default
 }
 
 func (o *Options) setDefaults() error {
@@ -60,6 +61,9 @@ func (o *Options) setDefaults() error {
 	if !(o.ImageRescale >= 0) || math.IsInf(o.ImageRescale, 0) {
 		return fmt.Errorf("image-rescale: %v, want a number above 0", o.ImageRescale)
 	}
+	if o.MaxClipPatches < 0 {
+		return fmt.Errorf("max-clip-patches: %d is negative", o.MaxClipPatches)
+	}
 	o.UBatch = min(o.UBatch, o.Batch)
 	return nil
 }
@@ -75,6 +79,7 @@ type Engine struct {
 	vocab    *token.Vocab
 	renderer chat.Renderer
 	stops    map[int32]bool
+	slots    map[int32]bool // placeholders of media
 	never    []int32
 	defaults Sampling
 	seq      sequence
@@ -90,7 +95,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{opt: o, jobs: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}), stops: map[int32]bool{}}
+	e := &Engine{opt: o, jobs: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}), stops: map[int32]bool{}, slots: map[int32]bool{}}
 	defer func() {
 		if err != nil {
 			e.release()
@@ -102,7 +107,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if e.be, err = binding.NewBackend(binding.CPU(), o.Threads); err != nil {
 		return nil, err
 	}
-	params := models.Params{Backend: e.be, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale}
+	params := models.Params{Backend: e.be, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale, MaxClipPatches: o.MaxClipPatches}
 	if e.model, err = models.Open(e.text, params); err != nil {
 		return nil, err
 	}
@@ -184,37 +189,6 @@ func FindProjector(model string) (string, error) {
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
-}
-
-func (e *Engine) openTokens() (err error) {
-	if e.vocab, err = token.FromGGUF(e.text); err != nil {
-		return err
-	}
-	used := e.model.Config().Vocab
-	if n := e.vocab.N(); n < used {
-		return fmt.Errorf("%s: the tokenizer has %d entries, the model computes %d", e.opt.Model, n, used)
-	}
-	template, err := e.text.StrOr("tokenizer.chat_template", "")
-	if err != nil {
-		return err
-	}
-	if e.renderer, _, err = chat.NewRenderer(e.vocab, template); err != nil {
-		return fmt.Errorf("%s: %w", e.opt.Model, err)
-	}
-	ids, err := chat.StopIDs(e.vocab)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.opt.Model, err)
-	}
-	for _, id := range ids {
-		e.stops[id] = true
-	}
-	for _, id := range chat.NeverSampled(e.vocab, used) {
-		if int(id) < used {
-			e.never = append(e.never, id)
-		}
-	}
-	e.defaults, err = readSampling(e.text)
-	return err
 }
 
 func (e *Engine) openSequence() (err error) {

@@ -44,7 +44,7 @@ const (
 type Result struct {
 	Text, Reasoning string
 	ToolCalls       []chat.ToolCall
-	Warnings        []string // what the model got wrong
+	Warnings        []string // what the model was not made for, and what it got wrong
 	PromptIDs       []int32
 	IDs             []int32 // generated, the stop token included
 	FinishReason    string
@@ -77,11 +77,11 @@ func (e *Engine) Generate(ctx context.Context, r *Request) (*Result, error) {
 // prompt renders a request into rows.
 func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 	if r.Raw {
-		ids := e.vocab.EncodeWithSpecial(r.Prompt)
-		if len(ids) == 0 {
+		p := rows{ids: e.vocab.EncodeWithSpecial(r.Prompt)}
+		if len(p.ids) == 0 {
 			return rows{}, errors.New("the prompt is empty")
 		}
-		return rows{ids: ids}, nil
+		return p, e.checkSlots(p)
 	}
 	conv, all, err := e.gather(ctx, r)
 	if err != nil {
@@ -94,10 +94,10 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 	bound := make([]*medium, len(parts))
 	for i, p := range parts {
 		n, err := strconv.Atoi(p.Source)
-		if err != nil || n >= len(all) {
+		if err != nil || n+p.Block >= len(all) {
 			return rows{}, fmt.Errorf("medium %d of the prompt is none of the conversation's", i)
 		}
-		bound[i] = all[n]
+		bound[i] = all[n+p.Block]
 	}
 	var slotErr error
 	ids, slots, err := e.vocab.EncodeSegments(segs, func(m int) (int32, int) {
@@ -114,7 +114,37 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 	for _, s := range slots {
 		p.media = append(p.media, mediaRows{bound[s.Media], s.Pos})
 	}
-	return p, nil
+	return p, e.checkSlots(p)
+}
+
+// checkSlots returns an error unless the placeholders of a prompt are as many as
+// the rows of its media. A raw prompt can spell them, but has no media.
+func (e *Engine) checkSlots(p rows) error {
+	have := 0
+	for _, m := range p.media {
+		have += m.rows
+	}
+	found := 0
+	for _, id := range p.ids {
+		if e.slots[id] {
+			found++
+		}
+	}
+	if found != have {
+		return fmt.Errorf("the prompt has %d placeholders of media, but there are %d rows of media to take their place", found, have)
+	}
+	return nil
+}
+
+// notes is what the user should know of the media, each once.
+func (p rows) notes() []string {
+	var notes []string
+	for _, m := range p.media {
+		if m.note != "" && !slices.Contains(notes, m.note) {
+			notes = append(notes, m.note)
+		}
+	}
+	return notes
 }
 
 // generation is a request at work, on the owner's goroutine.
@@ -149,7 +179,7 @@ func (g *generation) answer(ctx context.Context, logits []float32) error {
 	e := g.e
 	parser := chat.NewParserAfter(e.vocab, g.p.ids)
 	smp := newSampler(g.r.Sampling, e.never, len(logits))
-	defer func() { g.res.Warnings = parser.Warnings() }()
+	defer func() { g.res.Warnings = append(g.p.notes(), parser.Warnings()...) }()
 	ids := g.p.ids
 	one := rows{media: g.p.media}
 	for {

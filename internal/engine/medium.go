@@ -12,10 +12,11 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// medium is a picture, a sound or a pair of video frames of a request, on its
-// way to rows.
+// medium is a picture, a sound, a pair of video frames, or an item of a clip of a
+// request, on its way to rows.
 type medium struct {
 	name string
+	note string // what the user should know, or empty
 	rows int
 	embd int               // width of a row
 	hash [sha256.Size]byte // of what it was decoded from, so that prompts of equal ids and other media are told apart
@@ -65,9 +66,9 @@ type gathering struct {
 }
 
 // gather loads and decodes the media of a conversation. It returns a copy in
-// which the source of each medium is the index in the returned list: that is
-// how the renderer's media segments are bound to them. Clips become what the
-// model takes in their place.
+// which the source of each medium is the index in the returned list, or of its
+// first block, which the others follow: that is how the renderer's media segments
+// are bound to them. Clips become what the model takes in their place.
 func (e *Engine) gather(ctx context.Context, r *Request) (chat.Conversation, []*medium, error) {
 	c := r.Conversation
 	g := gathering{e: e, r: r}
@@ -120,7 +121,7 @@ func (g *gathering) part(ctx context.Context, p chat.Part) ([]chat.Part, error) 
 	if p.Kind == chat.Audio {
 		m, err = g.e.sound(ctx, name, data, g.r.Limits.Audio)
 	} else {
-		m, err = g.e.picture(name, data, g.r.Limits.Image)
+		m, err = g.e.picture(ctx, name, data, g.r.Limits.Image)
 	}
 	if err != nil {
 		return nil, err
@@ -167,20 +168,31 @@ func (e *Engine) HasAudio() bool {
 
 // HasVideo reports whether clips can be given.
 func (e *Engine) HasVideo() bool {
-	_, ok := e.proj.(models.PairProjector)
-	return ok && e.proj.HasImage()
+	switch e.proj.(type) {
+	case models.PairProjector, models.ClipProjector:
+		return e.proj.HasImage()
+	}
+	return false
 }
 
 // picture decodes a picture and finds out how many rows it becomes.
-func (e *Engine) picture(name string, data []byte, lim media.Limits) (*medium, error) {
+func (e *Engine) picture(ctx context.Context, name string, data []byte, lim media.Limits) (*medium, error) {
 	im, err := media.DecodeImage(name, data, lim)
 	if err != nil {
 		return nil, err
 	}
-	return &medium{
+	m := &medium{
 		name: name, rows: e.proj.ImageRows(im.W, im.H),
 		encode: func() ([]float32, error) { return e.proj.EncodeImage(im) },
-	}, nil
+	}
+	if m.rows > 0 {
+		return m, nil
+	}
+	// The projector refuses the picture; why, it says when asked to encode it.
+	if err := e.do(ctx, func() error { _, err := m.encode(); return err }); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return nil, fmt.Errorf("%s: the model takes no picture of %d x %d pixels", name, im.W, im.H)
 }
 
 // sound decodes a sound, resamples it and finds out how many rows it becomes.
