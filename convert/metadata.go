@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -26,10 +27,11 @@ func general(src *Source, f File, title string, fileType uint32) ([]KV, error) {
 		}
 		kv = append(kv, sampling...)
 	}
-	card, err := readCard(src)
+	text, err := readCard(src)
 	if err != nil {
 		return nil, err
 	}
+	card := frontMatter(text)
 	kv = append(kv, KV{"general.name", title}, KV{"general.size_label", sizeLabel(f.Tensors)})
 	for _, l := range []struct{ key, field string }{
 		{"general.license", "license"},
@@ -39,6 +41,17 @@ func general(src *Source, f File, title string, fileType uint32) ([]KV, error) {
 		if v := card[l.field]; v != "" {
 			kv = append(kv, KV{l.key, v})
 		}
+	}
+	kv = append(kv, origins(cardList(text, "base_model"))...)
+	tags := cardList(text, "tags")
+	if tag := card["pipeline_tag"]; tag != "" && !slices.Contains(tags, tag) {
+		tags = append(tags, tag)
+	}
+	if tags != nil {
+		kv = append(kv, KV{"general.tags", tags})
+	}
+	if languages := cardList(text, "language"); languages != nil {
+		kv = append(kv, KV{"general.languages", languages})
 	}
 	return append(kv,
 		KV{"general.file_type", fileType},
@@ -91,21 +104,80 @@ var cardFiles = []string{"README.md", "MODEL_CARD.md"}
 // maxCard bounds a model card.
 const maxCard = 4 << 20
 
-// readCard returns the plain "name: value" lines of the front matter of the model
-// card: the block between two lines of three dashes at the very start. Nested
-// values are not read, for want of a use.
-func readCard(src *Source) (map[string]string, error) {
+// readCard returns the text of the model card; empty if there is none.
+func readCard(src *Source) (string, error) {
 	for _, name := range cardFiles {
 		data, err := readBounded(src.Path(name), maxCard)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		return frontMatter(string(data)), nil
+		return string(data), err
 	}
-	return nil, nil
+	return "", nil
+}
+
+// maxCardList is how many entries of a card's list are kept.
+const maxCardList = 64
+
+// cardList returns the entries of a list of the front matter, written over lines with
+// dashes, in brackets, or as one value.
+func cardList(card, name string) []string {
+	if frontMatter(card) == nil {
+		return nil
+	}
+	var list []string
+	in := false
+	for _, line := range strings.Split(strings.ReplaceAll(card, "\r\n", "\n"), "\n")[1:] {
+		rest, found := strings.CutPrefix(line, name+":")
+		entry, dash := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		switch {
+		case line == "---" || len(list) == maxCardList:
+			return list
+		case found:
+			in = true
+			rest = strings.TrimSpace(rest)
+			if inner, ok := strings.CutPrefix(rest, "["); ok {
+				for _, v := range strings.Split(strings.TrimSuffix(inner, "]"), ",") {
+					list = appendEntry(list, v)
+				}
+			} else {
+				list = appendEntry(list, rest)
+			}
+		case in && dash:
+			list = appendEntry(list, entry)
+		default:
+			in = false
+		}
+	}
+	return list
+}
+
+// appendEntry appends an entry of a list without quotes, if there is one.
+func appendEntry(list []string, v string) []string {
+	if v = strings.Trim(strings.TrimSpace(v), `"'`); v != "" {
+		list = append(list, v)
+	}
+	return list
+}
+
+// origins returns the keys about the models that a model was made from, which cards
+// name as ORGANISATION/NAME.
+func origins(models []string) []KV {
+	if models == nil {
+		return nil
+	}
+	kv := []KV{{"general.base_model.count", uint32(len(models))}}
+	for i, m := range models {
+		prefix := fmt.Sprintf("general.base_model.%d.", i)
+		org, name, ok := strings.Cut(m, "/")
+		if !ok {
+			kv = append(kv, KV{prefix + "name", title(m)})
+			continue
+		}
+		kv = append(kv, KV{prefix + "name", title(name)}, KV{prefix + "organization", title(org)},
+			KV{prefix + "repo_url", "https://huggingface.co/" + m})
+	}
+	return kv
 }
 
 // frontMatter reads the scalars at the top level of a card's front matter.

@@ -1,9 +1,13 @@
 package convert
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/inkling-go/inkling/internal/gguf"
 )
 
 // TestSizeLabel has labels that published GGUF files carry, with the shapes of
@@ -85,5 +89,37 @@ func TestFrontMatter(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCardKeys reads the three ways in which cards write lists.
+func TestCardKeys(t *testing.T) {
+	c := small()
+	c.Files = map[string][]byte{"README.md": []byte("---\nlicense: apache-2.0\nbase_model:\n- acme/big-model-v2\n- other\ntags: [chat, \"moe\"]\n" +
+		"pipeline_tag: image-text-to-text\nlanguage: en\nwidget:\n- text: no\n---\n# Card\ntags:\n- not\n")}
+	dir := c.Write(t)
+	report, err := Run(context.Background(), Options{Dir: dir, OutDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(report.Files[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := make(map[string]any)
+	for _, key := range f.Keys() {
+		if v, _ := f.Value(key); strings.Contains(key, "base_model") || strings.HasSuffix(key, "s") && strings.HasPrefix(key, "general.") || key == "general.license" {
+			got[key] = v
+		}
+	}
+	want := map[string]any{
+		"general.license": "apache-2.0", "general.base_model.count": uint32(2),
+		"general.base_model.0.name": "Big Model v2", "general.base_model.0.organization": "Acme",
+		"general.base_model.0.repo_url": "https://huggingface.co/acme/big-model-v2", "general.base_model.1.name": "Other",
+		"general.tags": []string{"chat", "moe", "image-text-to-text"}, "general.languages": []string{"en"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
