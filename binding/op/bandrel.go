@@ -25,6 +25,7 @@ import "github.com/inkling-go/inkling/binding"
 type Attention struct {
 	Q, R  *binding.Tensor // [head_dim, n_head, n_q, n_seq], [d_rel, n_head, n_q, n_seq]   F32, contiguous
 	K, V  *binding.Tensor // [head_dim, n_kv, n_head_kv, n_seq]   any cache type; rows contiguous
+	VT    *binding.Tensor // [n_kv, head_dim, n_head_kv, n_seq]   in place of V; not for the flash form
 	Scale float32         // of q·k; the bias is not scaled
 
 	// Flash takes the fused kernel, which rounds the bias to F16. Without it
@@ -84,6 +85,9 @@ func BandWindowBlocks(dh, nHead, nHeadKV, nQ, nKV int64) int64 {
 //	res:     [head_dim*n_head, n_q]
 func BandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, first int64) *binding.Tensor {
 	perHead, block := windowPlan(a.Q.Dim(0), a.Q.Dim(1), a.K.Dim(2), a.Q.Dim(2), a.K.Dim(1))
+	if a.VT != nil { // nothing has to be transposed
+		perHead, block = false, windowBlock(a.Q.Dim(2), a.K.Dim(1), a.Q.Dim(1))
+	}
 	if a.Block > 0 {
 		block = a.Block
 	}
@@ -122,11 +126,7 @@ func bandWindow(g *binding.Graph, a *Attention, projrev, mask *binding.Tensor, f
 	nKV, nHeadKV, G := a.K.Dim(1), a.K.Dim(2), a.groups()
 
 	k := g.View(a.K, [4]int64{dh, nKV, 1, nHeadKV}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), 0)
-	v := a.V
-	if v.Type().Quantized() {
-		v = g.Cast(v, binding.F32)
-	}
-	vt := g.Reshape(g.Cont(g.Transpose(v)), nKV, dh, 1, nHeadKV)
+	vt := a.transposedValues(g)
 
 	// Query rows fastest within a head, so that one mask serves all heads.
 	q := g.Cont(g.Permute(g.Reshape(a.Q, dh, G, nHeadKV, nQ), 0, 2, 3, 1)) // [dh, n_q, G, n_head_kv]
@@ -292,17 +292,27 @@ func attend(g *binding.Graph, a *Attention, mask *binding.Tensor) *binding.Tenso
 	if a.Flash {
 		o = g.FlashAttnExt(q, heads(a.K), flashValues(g, heads(a.V)), mask, a.Scale)
 	} else {
-		v := heads(a.V)
-		if v.Type().Quantized() {
-			v = g.Cast(v, binding.F32)
-		}
-		vt := g.Cont(g.Transpose(v)) // [n_kv, dh, 1, n_head_kv*n_seq]
-		o = g.MulMatF32(vt, g.SoftMaxExtInplace(g.MulMatF32(heads(a.K), q), mask, a.Scale))
+		o = g.MulMatF32(a.transposedValues(g), g.SoftMaxExtInplace(g.MulMatF32(heads(a.K), q), mask, a.Scale))
 	}
 	if nQ > 1 {
 		o = g.Cont(g.Permute(g.Reshape(o, dh*G, nQ, nHeadKV, seqs), 0, 2, 1, 3)) // [dh*G, n_head_kv, n_q, n_seq]
 	}
 	return g.Reshape(o, dh*nHead, nQ*seqs)
+}
+
+// transposedValues gives the exact form its second operand.
+//
+//	res: [n_kv, head_dim, 1, n_head_kv*n_seq]
+func (a *Attention) transposedValues(g *binding.Graph) *binding.Tensor {
+	nKV, hs := a.K.Dim(1), a.K.Dim(2)*a.K.Dim(3)
+	if t := a.VT; t != nil {
+		return g.View(t, [4]int64{nKV, t.Dim(1), 1, hs}, t.Stride(1), t.Stride(2), t.Stride(2), 0)
+	}
+	v := g.View(a.V, [4]int64{a.V.Dim(0), nKV, 1, hs}, a.V.Stride(1), a.V.Stride(2), a.V.Stride(2), 0)
+	if v.Type().Quantized() {
+		v = g.Cast(v, binding.F32)
+	}
+	return g.Cont(g.Transpose(v))
 }
 
 // flashValues is v in a type that the device's fused kernel adds up in F32.

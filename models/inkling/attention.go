@@ -32,7 +32,7 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n*seqs), st.tau), dh, nHead, n, seqs)
 		r = g.Mul(r, st.tau)
 	}
-	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash}
+	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash(st.sliding[i])}
 	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv, seqs]
 	var o *binding.Tensor
 	if st.sliding[i] {
@@ -65,12 +65,34 @@ func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tenso
 // fullAttention writes the new rows to their cells and attends over all cells up to them.
 func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
 	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
-	g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
-	at.K, at.V = st.cells(g, lc.k, st.nKV), st.cells(g, lc.v, st.nKV)
+	at.K = st.cells(g, lc.k, st.nKV)
+	if vt := lc.vt; vt != nil {
+		st.writeTransposed(g, vt, v)
+		at.VT = g.View(vt, [4]int64{int64(st.nKV), vt.Dim(1), vt.Dim(2), int64(st.seqs)}, vt.Stride(1), vt.Stride(2), vt.Stride(3), int64(st.lo)*vt.Stride(3))
+	} else {
+		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
+		at.V = st.cells(g, lc.v, st.nKV)
+	}
 	if st.few() {
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.full.far)
 	}
 	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
+}
+
+// writeTransposed puts the new values into their column of every row: few one
+// by one, so that the graph is the same at every position, many as a block.
+//
+//	vt: [cells, head_dim, n_head_kv, all sequences]
+//	v:  [head_dim, n, n_head_kv, seqs]   permuted from [head_dim, n_head_kv, n, seqs]
+func (st *step) writeTransposed(g *binding.Graph, vt, v *binding.Tensor) {
+	if st.few() {
+		flat := g.Cont(g.Permute(v, 0, 2, 1, 3)) // [head_dim, n_head_kv, n, seqs]
+		g.Expand(g.SetRows(g.Reshape(vt, 1, vt.Elems()), g.Reshape(flat, 1, flat.Elems()), st.full.writeT))
+		return
+	}
+	at := int64(st.lo)*vt.Stride(3) + int64(st.pos)*vt.Stride(0)
+	block := g.View(vt, [4]int64{int64(st.n), vt.Dim(1), vt.Dim(2), 1}, vt.Stride(1), vt.Stride(2), vt.Stride(3), at)
+	g.Expand(g.Cpy(g.Permute(v, 1, 0, 2, 3), block))
 }
 
 // slidingAttention attends over the ring. Few new rows overwrite only cells

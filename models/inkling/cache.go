@@ -42,6 +42,11 @@ type cache struct {
 	size   int
 	kv     binding.DType
 
+	// transposed says that full layers keep their values so that the exact
+	// attention reads them as they lie. On the CPU it is the form of choice for
+	// F16 and F32: the fused kernel there adds F16 values up in F16.
+	transposed bool
+
 	full      int // cells of a full layer; the last is never seen
 	ring      int // positions that a sliding layer holds
 	ringCells int // cells of it, one more
@@ -59,6 +64,7 @@ type sequence struct {
 type layerCache struct {
 	sliding           bool
 	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
+	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v
 	kConv, vConv      *binding.Tensor // [n_head_kv*head_dim, convRows*seqs]
 	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
@@ -84,6 +90,7 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 	s := &cache{
 		id: id, mem: be.NewMemory(6 * c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs),
 		full: roundUp(size+1, cellPad), conv: c.shortconvKernel - 1 + reach,
+		transposed: be.Device().IsCPU() && (kv == binding.F16 || kv == binding.F32),
 	}
 	s.ringCells = roundUp(c.slidingWindow+few+reach+1, ringPad)
 	s.ring = s.ringCells - 1
@@ -111,6 +118,10 @@ func (s *cache) addLayer(c *config, i int) error {
 	}
 	dh, hkv, seqs := int64(c.headDimOf(i)), int64(c.nHeadKV[i]), int64(len(s.seqs))
 	l := layerCache{sliding: c.sliding[i]}
+	v, values := &l.v, []int64{dh, int64(cells), hkv, seqs}
+	if s.transposed && !l.sliding {
+		v, values = &l.vt, []int64{int64(cells), dh, hkv, seqs}
+	}
 	for _, t := range []struct {
 		t    **binding.Tensor
 		name string
@@ -118,7 +129,7 @@ func (s *cache) addLayer(c *config, i int) error {
 		ne   []int64
 	}{
 		{&l.k, "k", s.kv, []int64{dh, int64(cells), hkv, seqs}},
-		{&l.v, "v", s.kv, []int64{dh, int64(cells), hkv, seqs}},
+		{v, "v", s.kv, values},
 		{&l.kConv, "k_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
 		{&l.vConv, "v_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
 		{&l.attnConv, "attn_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
@@ -146,6 +157,33 @@ func (s *cache) begin(seq, n int) {
 	q.high = max(q.high, q.pos+n)
 }
 
+// eachUsed calls f with the parts of the keys' and values' memory that hold the
+// first n cells of seq; sliding layers count whole.
+func (l *layerCache) eachUsed(seq, n int, f func(t *binding.Tensor, off, n int64)) {
+	if n == 0 && !l.sliding {
+		return
+	}
+	if l.sliding {
+		f(l.k, int64(seq)*l.k.Stride(3), l.k.Stride(3))
+		f(l.v, int64(seq)*l.v.Stride(3), l.v.Stride(3))
+		return
+	}
+	rows := []*binding.Tensor{l.k}
+	if l.vt == nil {
+		rows = append(rows, l.v)
+	}
+	for _, t := range rows {
+		for h := range t.Dim(2) {
+			f(t, int64(seq)*t.Stride(3)+h*t.Stride(2), int64(n)*t.Stride(1))
+		}
+	}
+	if t := l.vt; t != nil {
+		for r := range t.Dim(1) * t.Dim(2) {
+			f(t, int64(seq)*t.Stride(3)+r*t.Stride(1), int64(n)*t.Stride(0))
+		}
+	}
+}
+
 // Reset empties the sequence. What it held is cleared although no step sees
 // cells that it did not fill: a failed step may have left NaN, and a masked
 // score that is NaN is still NaN.
@@ -154,16 +192,9 @@ func (s *cache) Reset(seq int) {
 	if q.high == 0 {
 		return
 	}
-	for _, l := range s.layers {
-		for _, t := range []*binding.Tensor{l.k, l.v} {
-			used := t.Dim(1)
-			if !l.sliding {
-				used = int64(min(q.high, s.full))
-			}
-			for h := range t.Dim(2) {
-				t.ZeroBytes(int64(seq)*t.Stride(3)+h*t.Stride(2), used*t.Stride(1))
-			}
-		}
+	for i := range s.layers {
+		l := &s.layers[i]
+		l.eachUsed(seq, min(q.high, s.full), func(t *binding.Tensor, off, n int64) { t.ZeroBytes(off, n) })
 		for _, t := range l.convs() {
 			n := int64(s.convRows) * t.Stride(1)
 			t.ZeroBytes(int64(seq)*n, n)
@@ -286,15 +317,9 @@ func (s *cache) Copy(dst, src int) error {
 		t.SetBytes(buf[:n], to)
 	}
 	q := s.seqs[src]
-	for _, l := range s.layers {
-		if l.sliding {
-			continue // with the rings
-		}
-		for _, t := range []*binding.Tensor{l.k, l.v} {
-			for h := range t.Dim(2) {
-				at := h * t.Stride(2)
-				move(t, int64(src)*t.Stride(3)+at, int64(dst)*t.Stride(3)+at, int64(q.pos)*t.Stride(1))
-			}
+	for i := range s.layers {
+		if l := &s.layers[i]; !l.sliding { // those are with the rings
+			l.eachUsed(src, q.pos, func(t *binding.Tensor, off, n int64) { move(t, off, off+int64(dst-src)*t.Stride(3), n) })
 		}
 	}
 	s.eachRing(src, func(t *binding.Tensor, off, n int64) { move(t, off, off+int64(dst-src)*n, n) })

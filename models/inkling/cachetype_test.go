@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -78,7 +79,8 @@ func TestCacheTypes(t *testing.T) {
 		got := run(c.kv)
 		prefill := meanKL(want[:(n-single)*vocab], got[:(n-single)*vocab], vocab)
 		decode := meanKL(want[(n-single)*vocab:], got[(n-single)*vocab:], vocab)
-		t.Logf("%s: mean KL %.3g in prefill, %.3g in decode", c.kv, prefill, decode)
+		testutil.RecordValue(t, fmt.Sprintf("%s cache, prefill", c.kv), "mean KL", (n-single)*vocab, prefill, c.most)
+		testutil.RecordValue(t, fmt.Sprintf("%s cache, decode", c.kv), "mean KL", single*vocab, decode, c.most)
 		if !(prefill < c.most) || !(decode < c.most) {
 			t.Errorf("%s: mean KL %.3g in prefill, %.3g in decode, want below %g", c.kv, prefill, decode, c.most)
 		}

@@ -22,6 +22,56 @@ func TestPrefillGolden(t *testing.T) {
 	taps := testutil.OpenGolden(t, random, "text_taps")
 	m := loadRandom(t)
 	compared := map[string]bool{}
+	prefillTaps(t, m, prefill, taps, binding.F32, func(key string, got, want []float32) {
+		compared[key] = true
+		tol := tapTol
+		if key == "logits" {
+			tol = logitTol
+		}
+		testutil.Close(t, key, got, want, tol)
+	})
+
+	var missing []string
+	for _, g := range []*testutil.Golden{prefill, taps} {
+		for _, name := range g.Names() {
+			if !compared[name] {
+				missing = append(missing, name)
+			}
+		}
+	}
+	// What is compared elsewhere, or is no result of the graph.
+	want := []string{"input_ids"}
+	for _, l := range []int{2, 5} {
+		for _, n := range []string{"rel_bias", "router_indices", "router_weights", "shared_gammas"} {
+			want = append(want, fmt.Sprintf("layer%d.%s", l, n))
+		}
+	}
+	want = append(want, "log_scaling_tau")
+	slices.Sort(missing)
+	slices.Sort(want)
+	if !slices.Equal(missing, want) {
+		t.Errorf("not compared: %v, want only %v", missing, want)
+	}
+}
+
+// TestPrefillGoldenHalf compares the same results with an f16 cache, in the mean:
+// keys and values of 11 bits, in layers that all read the one before.
+func TestPrefillGoldenHalf(t *testing.T) {
+	prefill := testutil.OpenGolden(t, random, "text_prefill")
+	taps := testutil.OpenGolden(t, random, "text_taps")
+	m := loadRandom(t)
+	prefillTaps(t, m, prefill, taps, binding.F16, func(key string, got, want []float32) {
+		testutil.CloseMean(t, key, got, want, 2e-3)
+		if key == "logits" {
+			testutil.AgreeArgmax(t, key, got, want, m.Config().Vocab, 0.95)
+		}
+	})
+}
+
+// prefillTaps runs the reference's 100 tokens at once and calls compare with
+// each named result that a golden has, and last with the logits of all rows.
+func prefillTaps(t *testing.T, m *Model, prefill, taps *testutil.Golden, kv binding.DType, compare func(key string, got, want []float32)) {
+	t.Helper()
 	m.OnTap = func(name string, layer int, shape [4]int64, got []float32) {
 		g, key := taps, fmt.Sprintf("layer%d.%s", layer, name)
 		switch name {
@@ -38,38 +88,14 @@ func TestPrefillGolden(t *testing.T) {
 				got = columns(got, int(shape[0]), 0, m.cfg.nExpert)
 			}
 		case "router_indices", "router_weights":
-			return // compared below, in one order
+			return // TestRouterGolden compares them, in one order
 		}
 		if g.Has(key) {
-			compared[key] = true
-			testutil.Close(t, key, got, g.Floats(key), tapTol)
+			compare(key, got, g.Floats(key))
 		}
 	}
-	c := newTestCache(t, m, 128, binding.F32)
-	got := forward(t, m, c, goldenIDs(prefill, "input_ids"), true)
-	testutil.Close(t, "logits", got, prefill.Floats("logits"), logitTol)
-
-	var missing []string
-	for _, g := range []*testutil.Golden{prefill, taps} {
-		for _, name := range g.Names() {
-			if !compared[name] {
-				missing = append(missing, name)
-			}
-		}
-	}
-	// What is compared elsewhere, or is no result of the graph.
-	want := []string{"input_ids", "logits"}
-	for _, l := range []int{2, 5} {
-		for _, n := range []string{"rel_bias", "router_indices", "router_weights", "shared_gammas"} {
-			want = append(want, fmt.Sprintf("layer%d.%s", l, n))
-		}
-	}
-	want = append(want, "log_scaling_tau")
-	slices.Sort(missing)
-	slices.Sort(want)
-	if !slices.Equal(missing, want) {
-		t.Errorf("not compared: %v, want only %v", missing, want)
-	}
+	logits := forward(t, m, newTestCache(t, m, 128, kv), goldenIDs(prefill, "input_ids"), true)
+	compare("logits", logits, prefill.Floats("logits"))
 }
 
 // columns cuts columns first to first+n-1 out of rows of the given width.

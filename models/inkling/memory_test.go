@@ -129,7 +129,7 @@ func TestComputeMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for rows, most := range map[int]int64{1: 64 << 20, 512: 1<<30 + 2<<10*int64(size)} {
+			for rows, most := range map[int]int64{1: 128 << 20, 512: 1<<30 + 2<<10*int64(size)} {
 				n, err := m.ComputeBytes(c, rows)
 				if err != nil {
 					t.Fatal(err)

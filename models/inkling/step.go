@@ -53,8 +53,7 @@ type lane struct {
 type step struct {
 	*config
 	shape
-	s     *cache
-	flash bool
+	s *cache
 
 	ids       *binding.Tensor // [n*seqs] I32
 	media     *binding.Tensor // [n_embd, media] F32
@@ -72,7 +71,8 @@ type step struct {
 
 // fullInputs describe the cells of layers without window.
 type fullInputs struct {
-	write *binding.Tensor // [n, 1, seqs] I64: the cells of the new rows
+	write  *binding.Tensor // [n, 1, seqs] I64: the cells of the new rows
+	writeT *binding.Tensor // [head_dim*n_head_kv*n*seqs] I64: the same for each value, if they are kept transposed
 	// Few rows: BandScatter.
 	near  *binding.Tensor // from NearMask
 	cells *binding.Tensor // [E+n-1, 1, n_head_kv*seqs] I64
@@ -102,7 +102,7 @@ func maskValue(visible bool) float32 {
 
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
-	st := &step{config: c, shape: sh, s: s, flash: sh.few() && s.kv != binding.F32}
+	st := &step{config: c, shape: sh, s: s}
 	st.declareRows(g)
 	st.declareConv(g)
 	if i, ok := st.layerOf(false); ok {
@@ -112,6 +112,11 @@ func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 		st.declareRing(g, i)
 	}
 	return st
+}
+
+// flash reports whether the layers of a kind take the fused kernel.
+func (st *step) flash(sliding bool) bool {
+	return st.few() && st.s.kv != binding.F32 && (sliding || !st.s.transposed)
 }
 
 // fill runs f before every computation.
@@ -240,6 +245,9 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 		f.write.SetInt64s(write)
 	})
 	if st.few() {
+		if st.s.transposed {
+			st.declareTransposed(g, layer)
+		}
 		st.declareScatter(g, layer)
 		return
 	}
@@ -251,6 +259,29 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 		}
 	}
 	st.fill(func([]lane) { f.mask.SetFloats(mask) })
+}
+
+// declareTransposed: value d of kv head h in cell c of sequence s is element
+// c + cells·(d + head_dim·(h + n_head_kv·s)).
+func (st *step) declareTransposed(g *binding.Graph, layer int) {
+	per, n, full := st.headDim*st.nHeadKV[layer], st.n, st.s.full
+	st.full.writeT = g.Input("full.write_t", binding.I64, int64(per*n*st.seqs))
+	ids := make([]int64, per*n*st.seqs)
+	st.fill(func(lanes []lane) {
+		for i, l := range lanes {
+			base := int64(full) * int64(per) * int64(st.lo+i)
+			for r := range n {
+				cell := full - 1
+				if l.Batch != nil {
+					cell = l.pos + r
+				}
+				for e := range per {
+					ids[(i*n+r)*per+e] = base + int64(cell) + int64(full)*int64(e)
+				}
+			}
+		}
+		st.full.writeT.SetInt64s(ids)
+	})
 }
 
 func (st *step) declareScatter(g *binding.Graph, layer int) {
@@ -288,7 +319,7 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 	})
 	f.near = op.NearMask(g, nearBase, int64(hkv))
 	mask := base
-	if st.flash {
+	if st.flash(false) {
 		mask = g.Cast(base, binding.F16)
 	}
 	f.far = op.FarMask(g, mask, int64(st.nHead/hkv), int64(hkv))
