@@ -85,6 +85,14 @@ test-ops: headers ## every ggml op and composition against its Go reference, on 
 test-huge: headers ## the converter's memory on a checkpoint of 8 GB (writes 15 GB to the folder for temporary files)
 	go test -count=1 -timeout 30m -run '^TestMemory' -v ./convert -args -huge
 
+# -p 1: the lines come in the order of the packages.
+PARITY := $(CURDIR)/build/parity.jsonl
+.PHONY: parity
+parity: headers ## docs/parity.md and its plot from what the tests measure, on each device present
+	rm -f $(PARITY)
+	INKLING_PARITY=$(PARITY) go test -count=1 -p 1 -timeout 30m ./binding/op ./models/... ./internal/media
+	go run ./internal/parity/report -commit $$(git rev-parse --short HEAD) -date $$(date -u +%Y-%m-%d) -o docs/parity.md $(PARITY)
+
 .PHONY: lint
 lint: headers tools ## gofumpt, go vet, staticcheck and the import rules: what CI asks for
 	@unformatted=$$($(GOFUMPT) -l $$(go list -f '{{.Dir}}/*.go' ./...)) && \

@@ -315,7 +315,11 @@ func TestBandRel(t *testing.T) {
 								continue
 							}
 							t.Run(fmt.Sprintf("%s/%s/flash=%v/%s x%d", name, kv, flash, c, seqs), func(t *testing.T) {
-								testBand(t, be, c, seqs, bandTolerance(kv, flash), build)
+								result := fmt.Sprintf("%s form, %s cache", name, kv)
+								if flash {
+									result += ", flash"
+								}
+								testBand(t, be, c, seqs, result, bandTolerance(kv, flash), build)
 							})
 						}
 					}
@@ -326,7 +330,7 @@ func TestBandRel(t *testing.T) {
 }
 
 // testBand compares seqs sequences of different lengths, computed at once, each with its own reference.
-func testBand(t *testing.T, be *binding.Backend, c bandCase, seqs int, tolerance float64, build func(joined, *bench) *binding.Tensor) {
+func testBand(t *testing.T, be *binding.Backend, c bandCase, seqs int, result string, tolerance float64, build func(joined, *bench) *binding.Tensor) {
 	b := newBench(t, be)
 	var ds joined
 	for s := range seqs {
@@ -342,7 +346,7 @@ func testBand(t *testing.T, be *binding.Backend, c bandCase, seqs int, tolerance
 	per := c.nQ * c.nHead * c.dh
 	for s, d := range ds {
 		one := got[s*per : (s+1)*per]
-		closeTo(t, fmt.Sprint("attention of sequence ", s), one, d.ref(true), tolerance)
+		closeTo(t, fmt.Sprintf("%s: sequence %d", result, s), one, d.ref(true), tolerance)
 		// The control: without the bias the result is another one, so the bias was really there.
 		if d.pos > 0 && farthest(one, d.ref(false)) < 0.05 {
 			t.Errorf("the bias changes nothing: the test shows nothing")
@@ -399,7 +403,7 @@ func TestBandRelFar(t *testing.T) {
 func TestBandWindowHeads(t *testing.T) {
 	eachDevice(t, func(t *testing.T, be *binding.Backend) {
 		c := bandCase{64, 8, 4, 16, 40, 0, 60, 20}
-		testBand(t, be, c, 1, 5e-6, func(ds joined, b *bench) *binding.Tensor {
+		testBand(t, be, c, 1, "head by head", 5e-6, func(ds joined, b *bench) *binding.Tensor {
 			d := ds[0]
 			a, projrev, mask, first := d.windowOperands(b, binding.F32)
 			var out *binding.Tensor

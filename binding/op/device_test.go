@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
 // eachDevice runs f on every device of this build and machine.
@@ -19,6 +20,7 @@ func eachDevice(t *testing.T, f func(t *testing.T, be *binding.Backend)) {
 				t.Fatal(err)
 			}
 			defer be.Close()
+			testutil.OnDevice(t, d.Name(), d.Description())
 			f(t, be)
 		})
 	}
@@ -131,19 +133,22 @@ func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
 	return res
 }
 
-// closeTo fails at the largest difference above abs.
+// closeTo fails at the largest difference above abs. In what, ": " comes before
+// what tells cases of one result apart.
 func closeTo(t *testing.T, what string, got []float32, want []float64, abs float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
 	}
-	worst, at := -1.0, 0
+	worst, at, sum := -1.0, 0, 0.0
 	for i := range got {
 		d := math.Abs(float64(got[i]) - want[i])
 		if !(d <= worst) { // also NaN
 			worst, at = d, i
 		}
+		sum += d
 	}
+	testutil.RecordError(t, what, len(got), worst, sum/float64(len(got)), testutil.Tol{Abs: abs})
 	if !(worst <= abs) {
 		t.Errorf("%s: element %d is %g, want %g (|difference| %.3g > %.3g)", what, at, got[at], want[at], worst, abs)
 	}

@@ -91,7 +91,7 @@ func TestShortConv(t *testing.T) {
 						table.Floats(after)
 						for s := range seqs {
 							want, next := refShortConv(x[s*n*channels:(s+1)*n*channels], w, states[s], n, channels, K)
-							closeTo(t, fmt.Sprint("y of sequence ", s), got[0][s*n*channels:(s+1)*n*channels], want, 1e-6)
+							closeTo(t, fmt.Sprint("y: sequence ", s), got[0][s*n*channels:(s+1)*n*channels], want, 1e-6)
 							for j := range K - 1 {
 								p := pos[s] + n - (K - 1) + j
 								if p < 0 {
@@ -130,7 +130,7 @@ func TestShortConvByHand(t *testing.T) {
 		got := b.run(ShortConv(b.g, b.input(x, channels, 3, 1), b.persistent(binding.F32, w, 4, channels), table,
 			b.inputI32([]int32{8, 8, 8}, 3), b.inputI64([]int64{0, 1, 2}, 3)))
 		for i, want := range []float64{1001, 2102, 3213} {
-			closeTo(t, fmt.Sprint("row ", i), got[0][i*channels:i*channels+1], []float64{want}, 0)
+			closeTo(t, fmt.Sprint("y: row ", i), got[0][i*channels:i*channels+1], []float64{want}, 0)
 		}
 	})
 }

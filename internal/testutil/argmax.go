@@ -33,7 +33,9 @@ func AgreeArgmax(t testing.TB, name string, got, want []float32, width int, leas
 			first = r
 		}
 	}
-	if share := float64(agree) / float64(rows); share < least {
+	share := float64(agree) / float64(rows)
+	RecordValue(t, name, "same argmax", len(want), share, least)
+	if share < least {
 		g, w := Argmax(row(got, first, width)), Argmax(row(want, first, width))
 		t.Errorf("%s: largest value in the same place in %d of %d rows (%.1f %%), want %.1f %%; first other row %d: got %d, want %d",
 			name, agree, rows, 100*share, 100*least, first, g, w)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/inkling-go/inkling/internal/parity"
 )
 
 // Tol is the tolerance of a comparison: got is close to want when
@@ -24,8 +26,30 @@ func Close(t testing.TB, name string, got, want []float32, tol Tol) bool {
 		return false
 	}
 	d := compare(got, want, tol)
+	RecordError(t, name, d.n, d.max, d.mean, tol)
 	if d.bad > 0 {
 		t.Errorf("%s: %v", name, d)
+		return false
+	}
+	return true
+}
+
+// CloseMean fails the test when the mean of |got - want| is above most or not a
+// number. It is for half-precision runs, whose single values may be far off. It
+// reports whether all is well.
+func CloseMean(t testing.TB, name string, got, want []float32, most float64) bool {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d values, want %d", name, len(got), len(want))
+		return false
+	}
+	d := compare(got, want, Tol{})
+	record(t, parity.Comparison{
+		Name: name, Measure: parity.ErrorOf, Values: d.n, Max: parity.Number(d.max), Mean: parity.Number(d.mean),
+		Tolerance: parity.Tolerance{Mean: most},
+	})
+	if !(d.mean <= most) {
+		t.Errorf("%s: error mean %.2e, limit %.1e; max %.2e", name, d.mean, most, d.max)
 		return false
 	}
 	return true

@@ -16,7 +16,9 @@ func NMSE(t testing.TB, name string, got, want []float32, limit float64) bool {
 		t.Errorf("%s: %d values, want %d", name, len(got), len(want))
 		return false
 	}
-	if e := nmse(got, want); !(e <= limit) { // also true for NaN
+	e := nmse(got, want)
+	RecordValue(t, name, "NMSE", len(want), e, limit)
+	if !(e <= limit) { // also true for NaN
 		d := compare(got, want, Tol{})
 		t.Errorf("%s: NMSE %.3e, limit %.1e; worst [%d]: got %v, want %v; error max %.2e, mean %.2e",
 			name, e, limit, d.worst, d.got, d.want, d.max, d.mean)

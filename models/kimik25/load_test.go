@@ -44,6 +44,7 @@ func newBackend(t testing.TB) *binding.Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(be.Close)
+	testutil.OnDevice(t, be.Device().Name(), be.Device().Description())
 	return be
 }
 
