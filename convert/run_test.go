@@ -330,3 +330,15 @@ func TestTensorsErrorCutsLists(t *testing.T) {
 		t.Errorf("%s\nwant %s", err, want)
 	}
 }
+
+// TestSpace asks for more than any disk has.
+func TestSpace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there")
+	var space *SpaceError
+	if err := checkSpace(dir, 1<<62, false); !errors.As(err, &space) || space.Need != 1<<62 || space.Free <= 0 {
+		t.Errorf("error %v, want a SpaceError", err)
+	}
+	if err := errors.Join(checkSpace(dir, 1, false), checkSpace(dir, 1<<62, true)); err != nil {
+		t.Error(err)
+	}
+}

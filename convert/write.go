@@ -200,6 +200,7 @@ func (w *writing) convert(c *chunk, u *unit, a, b int64) error {
 	if u.left.Add(-1) > 0 {
 		return nil
 	}
+	w.release(u, 0, u.rows) // pages that came back with those around them
 	for _, x := range u.uses {
 		x.drawn = nil // its rows can be forgotten
 	}
