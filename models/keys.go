@@ -22,7 +22,8 @@ func NewKeys(f *gguf.File, prefix string) *Keys { return &Keys{f: f, prefix: pre
 // Err is the first error.
 func (k *Keys) Err() error { return k.err }
 
-func (k *Keys) note(err error) {
+// Note records an error of a key that was read by other means.
+func (k *Keys) Note(err error) {
 	if k.err == nil {
 		k.err = err
 	}
@@ -30,7 +31,7 @@ func (k *Keys) note(err error) {
 
 // Failf records that a key has a value that makes no sense.
 func (k *Keys) Failf(key, format string, args ...any) {
-	k.note(fmt.Errorf("%s: key %q: %s", k.f.Path(), k.prefix+key, fmt.Sprintf(format, args...)))
+	k.Note(fmt.Errorf("%s: key %q: %s", k.f.Path(), k.prefix+key, fmt.Sprintf(format, args...)))
 }
 
 // Has reports whether the file has the key.
@@ -42,7 +43,7 @@ func (k *Keys) Has(key string) bool {
 // Int reads a number of at least least.
 func (k *Keys) Int(key string, least int) int {
 	v, err := k.f.Uint(k.prefix + key)
-	k.note(err)
+	k.Note(err)
 	if err == nil && (v < uint64(max(least, 0)) || v > math.MaxInt32) {
 		k.Failf(key, "%d, want at least %d", v, least)
 	}
@@ -60,7 +61,7 @@ func (k *Keys) IntOr(key string, least, def int) int {
 // Positive reads a number above zero.
 func (k *Keys) Positive(key string) float64 {
 	v, err := k.f.Float(k.prefix + key)
-	k.note(err)
+	k.Note(err)
 	if err == nil && !(v > 0 && v <= math.MaxFloat32) {
 		k.Failf(key, "%g, want a number above 0", v)
 	}
@@ -75,17 +76,27 @@ func (k *Keys) PositiveOr(key string, def float64) float64 {
 	return k.Positive(key)
 }
 
+// NotNegativeOr reads a number of at least zero, or gives def.
+func (k *Keys) NotNegativeOr(key string, def float64) float64 {
+	v, err := k.f.FloatOr(k.prefix+key, def)
+	k.Note(err)
+	if err == nil && !(v >= 0 && v <= math.MaxFloat32) {
+		k.Failf(key, "%g, want a number of at least 0", v)
+	}
+	return v
+}
+
 // BoolOr reads a switch, or gives def.
 func (k *Keys) BoolOr(key string, def bool) bool {
 	v, err := k.f.BoolOr(k.prefix+key, def)
-	k.note(err)
+	k.Note(err)
 	return v
 }
 
 // StrOr reads a string, or gives def.
 func (k *Keys) StrOr(key, def string) string {
 	v, err := k.f.StrOr(k.prefix+key, def)
-	k.note(err)
+	k.Note(err)
 	return v
 }
 
@@ -96,7 +107,7 @@ func (k *Keys) RGB(key string, def [3]float32) [3]float32 {
 	case errors.Is(err, gguf.ErrMissing):
 		return def
 	case err != nil:
-		k.note(err)
+		k.Note(err)
 		return def
 	case len(v) != 3:
 		k.Failf(key, "%d values, want 3", len(v))

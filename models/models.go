@@ -24,8 +24,9 @@ func (e *UnsupportedError) Error() string { return e.File + ": " + e.Msg }
 
 // Errors that callers tell apart.
 var (
-	ErrContextFull = errors.New("context is full")                    // Forward: no room for the rows
-	ErrOutOfReach  = errors.New("the state of that position is gone") // Truncate, Restore
+	ErrContextFull  = errors.New("context is full")                           // Forward: no room for the rows
+	ErrForeignCache = errors.New("the cache belongs to another architecture") // Forward, ComputeBytes
+	ErrOutOfReach   = errors.New("the state of that position is gone")        // Truncate, Restore
 )
 
 // Params says how a model is loaded.

@@ -10,7 +10,7 @@ import (
 //	a:   [n_embd, n*seqs]     the normed stream
 //	res: [n_embd, n*seqs]
 func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) *binding.Tensor {
-	n, seqs, nHead := int64(st.n), int64(st.seqs), int64(st.nHead)
+	n, seqs, nHead := int64(st.N), int64(st.Seqs), int64(st.nHead)
 	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
 	lc := &st.s.layers[i]
 
@@ -50,8 +50,8 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 //	res: [channels, n*seqs]
 func (st *step) conv(g *binding.Graph, x, w, table *binding.Tensor) *binding.Tensor {
 	c := x.Dim(0)
-	y := op.ShortConv(g, g.Reshape(x, c, int64(st.n), int64(st.seqs)), w, table, st.convRead, st.convWrite)
-	return g.Reshape(y, c, int64(st.n*st.seqs))
+	y := op.ShortConv(g, g.Reshape(x, c, int64(st.N), int64(st.Seqs)), w, table, st.convRead, st.convWrite)
+	return g.Reshape(y, c, int64(st.N*st.Seqs))
 }
 
 // cells is the view of the first n cells of the step's sequences.
@@ -59,7 +59,7 @@ func (st *step) conv(g *binding.Graph, x, w, table *binding.Tensor) *binding.Ten
 //	t:   [head_dim, cells, n_head_kv, all sequences]
 //	res: [head_dim, n, n_head_kv, seqs]
 func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tensor {
-	return g.View(t, [4]int64{t.Dim(0), int64(n), t.Dim(2), int64(st.seqs)}, t.Stride(1), t.Stride(2), t.Stride(3), int64(st.lo)*t.Stride(3))
+	return g.View(t, [4]int64{t.Dim(0), int64(n), t.Dim(2), int64(st.Seqs)}, t.Stride(1), t.Stride(2), t.Stride(3), int64(st.Lo)*t.Stride(3))
 }
 
 // fullAttention writes the new rows to their cells and attends over all cells up to them.
@@ -68,7 +68,7 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *
 	at.K = st.cells(g, lc.k, st.nKV)
 	if vt := lc.vt; vt != nil {
 		st.writeTransposed(g, vt, v)
-		at.VT = g.View(vt, [4]int64{int64(st.nKV), vt.Dim(1), vt.Dim(2), int64(st.seqs)}, vt.Stride(1), vt.Stride(2), vt.Stride(3), int64(st.lo)*vt.Stride(3))
+		at.VT = g.View(vt, [4]int64{int64(st.nKV), vt.Dim(1), vt.Dim(2), int64(st.Seqs)}, vt.Stride(1), vt.Stride(2), vt.Stride(3), int64(st.Lo)*vt.Stride(3))
 	} else {
 		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
 		at.V = st.cells(g, lc.v, st.nKV)
@@ -90,8 +90,8 @@ func (st *step) writeTransposed(g *binding.Graph, vt, v *binding.Tensor) {
 		g.Expand(g.SetRows(g.Reshape(vt, 1, vt.Elems()), g.Reshape(flat, 1, flat.Elems()), st.full.writeT))
 		return
 	}
-	at := int64(st.lo)*vt.Stride(3) + int64(st.pos)*vt.Stride(0)
-	block := g.View(vt, [4]int64{int64(st.n), vt.Dim(1), vt.Dim(2), 1}, vt.Stride(1), vt.Stride(2), vt.Stride(3), at)
+	at := int64(st.Lo)*vt.Stride(3) + int64(st.pos)*vt.Stride(0)
+	block := g.View(vt, [4]int64{int64(st.N), vt.Dim(1), vt.Dim(2), 1}, vt.Stride(1), vt.Stride(2), vt.Stride(3), at)
 	g.Expand(g.Cpy(g.Permute(v, 1, 0, 2, 3), block))
 }
 

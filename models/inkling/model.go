@@ -1,7 +1,6 @@
 package inkling
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
@@ -70,7 +69,7 @@ const (
 func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32) error {
 	s, ok := c.(*cache)
 	if !ok {
-		return errors.New("the cache belongs to another architecture")
+		return models.ErrForeignCache
 	}
 	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Logits: m.cfg.unpadded}
 	return layers.Forward(c, lim, few, batches, logits, func(bs []models.Batch, logits []float32) error {
@@ -83,7 +82,7 @@ func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
 	for _, b := range bs {
 		s.begin(b.Seq, len(b.Tokens))
 	}
-	sh := m.cfg.shapeOf(s, bs)
+	sh := shapeOf(s, bs)
 	var err error
 	if m.OnTap != nil {
 		err = layers.RunTapped(m.be, bs, logits, m.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
@@ -107,14 +106,7 @@ func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.
 	g.OnTap = onTap
 	st := newStep(g, m.cfg, s, sh)
 	out := g.Output(st.build(g, m.w))
-	lanes, rows := make([]lane, sh.seqs), make([]int32, 0, sh.outs)
-	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: func(bs []models.Batch) {
-		st.assign(lanes, bs)
-		for _, f := range st.fills {
-			f(lanes)
-		}
-		st.fillOutputs(bs, rows)
-	}}
+	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: st.filler()}
 }
 
 // windowBlocks bounds the blocks that attention over many rows is cut into in one layer.
@@ -126,30 +118,25 @@ func (m *Model) windowBlocks(sh shape) int {
 	for i, sliding := range m.cfg.sliding {
 		nKV := sh.nKV
 		if sliding {
-			nKV = m.cfg.slidingWindow - 1 + sh.n
+			nKV = m.cfg.slidingWindow - 1 + sh.rows.N
 		}
-		most = max(most, op.BandWindowBlocks(int64(m.cfg.headDimOf(i)), int64(m.cfg.nHead), int64(m.cfg.nHeadKV[i]), int64(sh.n), int64(nKV)))
+		most = max(most, op.BandWindowBlocks(int64(m.cfg.headDimOf(i)), int64(m.cfg.nHead), int64(m.cfg.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
 	}
 	return int(most)
 }
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.
-func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
+func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	s, ok := c.(*cache)
 	if !ok {
-		return 0, errors.New("the cache belongs to another architecture")
+		return 0, models.ErrForeignCache
 	}
 	rows = min(rows, s.size)
-	sh := shape{cache: s.id, n: rows, seqs: 1, outs: 1, nKV: roundUp(s.size+1, cellPad)}
+	sh := shape{cache: s.id, rows: layers.Rows{N: rows, Seqs: 1, Outs: 1}, nKV: roundUp(s.size+1, cellPad)}
 	if !sh.few() {
 		sh.pos = s.size - rows
 	}
-	err = binding.Guard(func() {
-		step := m.newStep(s, sh, nil)
-		n = step.Graph.Measure()
-		step.Graph.Close()
-	})
-	return n, err
+	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 }
 
 // WeightBytes is the size of all tensors of the file.

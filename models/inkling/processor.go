@@ -17,7 +17,7 @@ func PublishedTiles() media.TileConfig {
 
 // ReadTiles reads from an mmproj file how its image tower wants pictures cut.
 func ReadTiles(f *gguf.File) (media.TileConfig, error) {
-	r := &projectorReader{f: f}
+	r := newTowerReader(f)
 	cfg := r.tiles()
-	return cfg, r.err
+	return cfg, r.Err()
 }

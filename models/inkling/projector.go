@@ -2,7 +2,6 @@ package inkling
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -32,31 +31,31 @@ const (
 )
 
 func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
-	r := &projectorReader{f: f}
+	r := newTowerReader(f)
 	pr := &Projector{
 		be: p.Backend, visionExec: layers.NewExecutor[int, []float32](p.Backend),
 		audioExec: layers.NewExecutor[int, []int32](p.Backend),
 	}
-	if r.bool("clip.has_vision_encoder") {
+	if r.BoolOr("clip.has_vision_encoder", false) {
 		pr.Vision = r.vision()
 		if p.ImageRescale != 0 && pr.Vision != nil {
 			pr.Vision.cfg.RescaleFrac = p.ImageRescale
 		}
-		pr.embd = r.int("clip.vision.projection_dim", 0)
+		pr.embd = r.Int("clip.vision.projection_dim", 1)
 	}
-	if r.bool("clip.has_audio_encoder") {
+	if r.BoolOr("clip.has_audio_encoder", false) {
 		pr.Audio = r.audio()
-		embd := r.int("clip.audio.projection_dim", 0)
-		if pr.Vision != nil && embd != pr.embd && r.err == nil {
-			r.err = fmt.Errorf("%s: clip.vision.projection_dim %d and clip.audio.projection_dim %d differ", f.Path(), pr.embd, embd)
+		embd := r.Int("clip.audio.projection_dim", 1)
+		if pr.Vision != nil && embd != pr.embd && r.Err() == nil {
+			r.Note(fmt.Errorf("%s: clip.vision.projection_dim %d and clip.audio.projection_dim %d differ", f.Path(), pr.embd, embd))
 		}
 		pr.embd = embd
 	}
-	if r.err == nil && pr.Vision == nil && pr.Audio == nil {
-		r.err = fmt.Errorf("%s: holds neither an image nor an audio tower", f.Path())
+	if r.Err() == nil && pr.Vision == nil && pr.Audio == nil {
+		r.Note(fmt.Errorf("%s: holds neither an image nor an audio tower", f.Path()))
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	dims := models.Dims{"n_embd": int64(pr.embd)}
 	if pr.Audio != nil {
@@ -77,87 +76,42 @@ func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	return pr, nil
 }
 
-// projectorReader reads keys and keeps the first error.
-type projectorReader struct {
-	f   *gguf.File
-	err error
+// towerReader reads what the towers are like.
+type towerReader struct {
+	*models.Keys
+	f *gguf.File
 }
 
-func (r *projectorReader) note(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-func (r *projectorReader) bool(key string) bool {
-	v, err := r.f.BoolOr(key, false)
-	r.note(err)
-	return v
-}
-
-// int reads a positive integer; def 0 means that the key has to be there.
-func (r *projectorReader) int(key string, def int) int {
-	v, err := r.f.UintOr(key, uint64(def))
-	r.note(err)
-	if err == nil && (v == 0 || v > math.MaxInt32) {
-		r.note(fmt.Errorf("%s: key %q: %d, want a positive number", r.f.Path(), key, v))
-	}
-	return int(v)
-}
-
-// count reads an integer that may be 0.
-func (r *projectorReader) count(key string, def int) int {
-	v, err := r.f.UintOr(key, uint64(def))
-	r.note(err)
-	if err == nil && v > math.MaxInt32 {
-		r.note(fmt.Errorf("%s: key %q: %d is too large", r.f.Path(), key, v))
-	}
-	return int(v)
-}
-
-func (r *projectorReader) float(key string, def float64) float64 {
-	v, err := r.f.FloatOr(key, def)
-	r.note(err)
-	return v
-}
-
-func (r *projectorReader) rgb(key string) (v [3]float32) {
-	x, err := r.f.Floats(key)
-	r.note(err)
-	if err == nil && len(x) != 3 {
-		r.note(fmt.Errorf("%s: key %q: %d values, want 3", r.f.Path(), key, len(x)))
-	}
-	copy(v[:], x)
-	return v
-}
+func newTowerReader(f *gguf.File) towerReader { return towerReader{models.NewKeys(f, ""), f} }
 
 // defaultMaxLongEdge bounds the rescaling of pictures where the file does not.
 const defaultMaxLongEdge = 2048
 
-func (r *projectorReader) tiles() media.TileConfig {
+func (r towerReader) tiles() media.TileConfig {
+	published := PublishedTiles()
 	return media.TileConfig{
-		Patch:              r.int("clip.vision.patch_size", 0),
-		Temporal:           r.int("inkling.vision.temporal_patch_size", 2),
-		Mean:               r.rgb("clip.vision.image_mean"),
-		Std:                r.rgb("clip.vision.image_std"),
-		RescaleFrac:        r.float("inkling.vision.rescale_image_frac", 0),
-		RescaleMaxLongEdge: r.count("inkling.vision.rescale_max_long_edge", defaultMaxLongEdge),
+		Patch:              r.Int("clip.vision.patch_size", 1),
+		Temporal:           r.IntOr("inkling.vision.temporal_patch_size", 1, 2),
+		Mean:               r.RGB("clip.vision.image_mean", published.Mean),
+		Std:                r.RGB("clip.vision.image_std", published.Std),
+		RescaleFrac:        r.NotNegativeOr("inkling.vision.rescale_image_frac", 0),
+		RescaleMaxLongEdge: r.IntOr("inkling.vision.rescale_max_long_edge", 0, defaultMaxLongEdge),
 	}
 }
 
-func (r *projectorReader) vision() *vision {
+func (r towerReader) vision() *vision {
 	v := &vision{
 		cfg: r.tiles(),
-		eps: float32(r.float("clip.vision.attention.layer_norm_epsilon", 1e-6)),
+		eps: float32(r.PositiveOr("clip.vision.attention.layer_norm_epsilon", 1e-6)),
 	}
-	depth := r.int("clip.vision.block_count", 0)
-	embd := int64(r.int("clip.vision.projection_dim", 0))
-	if r.err != nil {
+	depth := r.Int("clip.vision.block_count", 1)
+	embd := int64(r.Int("clip.vision.projection_dim", 1))
+	if r.Err() != nil {
 		return nil
 	}
 	plan, err := hmlp.Plan(v.cfg.Patch, v.cfg.Temporal, 3, depth)
 	if err != nil {
-		r.note(fmt.Errorf("%s: %w", r.f.Path(), err))
+		r.Note(fmt.Errorf("%s: %w", r.f.Path(), err))
 		return nil
 	}
 	v.plan = plan
@@ -171,19 +125,19 @@ func (r *projectorReader) vision() *vision {
 	return v
 }
 
-func (r *projectorReader) audio() *audio {
-	a := &audio{mels: r.int("clip.audio.num_mel_bins", 0), eps: float32(r.float("clip.audio.attention.layer_norm_epsilon", 1e-6))}
-	if r.err != nil {
+func (r towerReader) audio() *audio {
+	a := &audio{mels: r.Int("clip.audio.num_mel_bins", 1), eps: float32(r.PositiveOr("clip.audio.attention.layer_norm_epsilon", 1e-6))}
+	if r.Err() != nil {
 		return nil
 	}
 	t, ok := r.f.Tensor("a.dmel.embedding.weight")
 	if !ok || len(t.Dims) != 2 || t.Dims[1]%int64(a.mels) != 0 {
-		r.note(fmt.Errorf("%s: tensor \"a.dmel.embedding.weight\": want a table with a multiple of %d rows", r.f.Path(), a.mels))
+		r.Note(fmt.Errorf("%s: tensor \"a.dmel.embedding.weight\": want a table with a multiple of %d rows", r.f.Path(), a.mels))
 		return nil
 	}
 	a.bins = int(t.Dims[1] / int64(a.mels))
 	if a.mels != media.MelBins || a.bins != media.DMelLevels {
-		r.note(&models.UnsupportedError{File: r.f.Path(), Msg: fmt.Sprintf("audio tower for %d mel bands of %d levels, this program makes %d of %d",
+		r.Note(&models.UnsupportedError{File: r.f.Path(), Msg: fmt.Sprintf("audio tower for %d mel bands of %d levels, this program makes %d of %d",
 			a.mels, a.bins, media.MelBins, media.DMelLevels)})
 		return nil
 	}

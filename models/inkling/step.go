@@ -6,89 +6,72 @@ import (
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/models"
+	"github.com/inkling-go/inkling/models/layers"
 )
 
 // shape is what two steps must share to share a graph.
 type shape struct {
-	cache    uint64
-	n        int // rows of each sequence
-	lo, seqs int // the sequences lo to lo+seqs-1 take part, or sit there idle
-	media    int // media rows in all
-	outs     int // rows whose logits are wanted
-	nKV      int // cells of full layers that the step looks at
-	pos      int // of the first row, if n > few: then cells are taken relative to it, and seqs is 1
+	cache uint64
+	rows  layers.Rows
+	nKV   int // cells of full layers that the step looks at
+	pos   int // of the first row, if there are more than few: then cells are taken relative to it, and there is one sequence
 }
 
 // few reports whether the step has the forms whose graph is the same at every position.
-func (sh shape) few() bool { return sh.n <= few }
+func (sh shape) few() bool { return sh.rows.N <= few }
 
 // shapeOf finds the shape of a step; the batches have the same number of rows.
-func (c *config) shapeOf(s *cache, bs []models.Batch) shape {
-	n := len(bs[0].Tokens)
-	sh := shape{cache: s.id, n: n, lo: bs[0].Seq}
-	hi, end := sh.lo, 0
+func shapeOf(s *cache, bs []models.Batch) shape {
+	sh := shape{cache: s.id, rows: layers.RowsOf(bs)}
+	end := 0
 	for _, b := range bs {
-		sh.lo, hi = min(sh.lo, b.Seq), max(hi, b.Seq)
-		sh.media += len(b.MediaRows)
-		sh.outs += len(b.Outputs)
-		end = max(end, s.seqs[b.Seq].pos+n)
+		end = max(end, s.seqs[b.Seq].pos+len(b.Tokens))
 	}
-	sh.seqs = hi - sh.lo + 1
 	sh.nKV = roundUp(end+1, cellPad)
 	if !sh.few() {
-		sh.pos = s.seqs[sh.lo].pos
+		sh.pos = s.seqs[bs[0].Seq].pos
 	}
 	return sh
 }
 
-// lane is what the inputs say about one sequence of a step.
-type lane struct {
-	*models.Batch     // nil: idle
-	pos           int // of its first row
-}
-
-// step holds the inputs of a graph. Rows are ordered by sequence; those of idle
-// sequences compute something that nobody reads and that is written nowhere
-// anybody looks.
+// step holds the inputs of a graph. Rows of idle sequences compute something
+// that nobody reads and that is written nowhere anybody looks.
 type step struct {
 	*config
+	*layers.Inputs
 	shape
 	s *cache
 
-	ids       *binding.Tensor // [n*seqs] I32
-	media     *binding.Tensor // [n_embd, media] F32
-	mediaRows *binding.Tensor // [media] I64
-	outRows   *binding.Tensor // [outs] I32
-	tau       *binding.Tensor // [1, n*seqs] F32, with log scaling only
-	convRead  *binding.Tensor // [(K-1)*seqs] I32
-	convWrite *binding.Tensor // [min(n, conv)*seqs] I64
+	tau       *binding.Tensor // [1, N*Seqs] F32, with log scaling only
+	convRead  *binding.Tensor // [(K-1)*Seqs] I32
+	convWrite *binding.Tensor // [min(N, conv)*Seqs] I64
 
 	full fullInputs
 	ring ringInputs
 
-	fills []func(lanes []lane)
+	fills []func(lanes []layers.Lane)
 }
 
 // fullInputs describe the cells of layers without window.
 type fullInputs struct {
-	write  *binding.Tensor // [n, 1, seqs] I64: the cells of the new rows
-	writeT *binding.Tensor // [head_dim*n_head_kv*n*seqs] I64: the same for each value, if they are kept transposed
+	write  *binding.Tensor // [N, 1, Seqs] I64: the cells of the new rows
+	writeT *binding.Tensor // [head_dim*n_head_kv*N*Seqs] I64: the same for each value, if they are kept transposed
 	// Few rows: BandScatter.
 	near  *binding.Tensor // from NearMask
-	cells *binding.Tensor // [E+n-1, 1, n_head_kv*seqs] I64
+	cells *binding.Tensor // [E+N-1, 1, n_head_kv*Seqs] I64
 	far   *binding.Tensor // from FarMask
 	// Many rows: BandWindow.
-	mask *binding.Tensor // [nKV, n] F32
+	mask *binding.Tensor // [nKV, N] F32
 }
 
 // ringInputs describe the cells of layers with a window.
 type ringInputs struct {
-	write *binding.Tensor // [min(n, ring), 1, seqs] I64: the cells of the last new rows
+	write *binding.Tensor // [min(N, ring), 1, Seqs] I64: the cells of the last new rows
 	// Few rows: BandCells.
-	dist *binding.Tensor // [ringCells*n*seqs] I32
+	dist *binding.Tensor // [ringCells*N*Seqs] I32
 	// Many rows: the keys of the window before the first row, in order.
 	gather *binding.Tensor // [W-1, n_head_kv] I32
-	mask   *binding.Tensor // [ringCells, 1, n*seqs] or [W-1+n, n] F32
+	mask   *binding.Tensor // [ringCells, 1, N*Seqs] or [W-1+N, N] F32
 }
 
 var negInf = float32(math.Inf(-1))
@@ -102,8 +85,8 @@ func maskValue(visible bool) float32 {
 
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
-	st := &step{config: c, shape: sh, s: s}
-	st.declareRows(g)
+	st := &step{config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), shape: sh, s: s}
+	st.declareTau(g)
 	st.declareConv(g)
 	if i, ok := st.layerOf(false); ok {
 		st.declareFull(g, i)
@@ -120,7 +103,17 @@ func (st *step) flash(sliding bool) bool {
 }
 
 // fill runs f before every computation.
-func (st *step) fill(f func(lanes []lane)) { st.fills = append(st.fills, f) }
+func (st *step) fill(f func(lanes []layers.Lane)) { st.fills = append(st.fills, f) }
+
+// filler returns the function that uploads the inputs.
+func (st *step) filler() func(bs []models.Batch) {
+	return func(bs []models.Batch) {
+		lanes := st.Fill(bs, st.s)
+		for _, f := range st.fills {
+			f(lanes)
+		}
+	}
+}
 
 // layerOf gives a layer of the kind, if there is one; all of one kind are alike.
 func (st *step) layerOf(sliding bool) (layer int, ok bool) {
@@ -132,94 +125,44 @@ func (st *step) layerOf(sliding bool) (layer int, ok bool) {
 	return 0, false
 }
 
-// assign orders batches by sequence.
-func (st *step) assign(lanes []lane, bs []models.Batch) {
-	clear(lanes)
-	for i := range bs {
-		lanes[bs[i].Seq-st.lo] = lane{&bs[i], st.s.seqs[bs[i].Seq].pos}
+// declareTau declares the scale of queries by position.
+func (st *step) declareTau(g *binding.Graph) {
+	if st.logFloor == 0 {
+		return
 	}
-}
-
-// declareRows declares what goes in and comes out.
-func (st *step) declareRows(g *binding.Graph) {
-	n := st.n
-	st.ids = g.Input("ids", binding.I32, int64(n*st.seqs))
-	ids := make([]int32, n*st.seqs)
-	st.fill(func(lanes []lane) {
+	n := st.N
+	st.tau = g.Input("tau", binding.F32, 1, int64(n*st.Seqs))
+	tau := make([]float32, n*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
-			row := ids[i*n : (i+1)*n]
-			clear(row)
-			if l.Batch != nil {
-				copy(row, l.Tokens)
+			for r := range n {
+				tau[i*n+r] = st.config.tau(l.Pos + r)
 			}
 		}
-		st.ids.SetInt32s(ids)
+		st.tau.SetFloats(tau)
 	})
-	if st.shape.media > 0 {
-		st.media = g.Input("media", binding.F32, int64(st.embd), int64(st.shape.media))
-		st.mediaRows = g.Input("media_rows", binding.I64, int64(st.shape.media))
-		st.fill(func(lanes []lane) {
-			var values []float32
-			var rows []int64
-			for i, l := range lanes {
-				if l.Batch == nil {
-					continue
-				}
-				values = append(values, l.Media...)
-				for _, r := range l.MediaRows {
-					rows = append(rows, int64(i*n)+int64(r))
-				}
-			}
-			st.media.SetFloats(values)
-			st.mediaRows.SetInt64s(rows)
-		})
-	}
-	if st.logFloor > 0 {
-		st.tau = g.Input("tau", binding.F32, 1, int64(n*st.seqs))
-		tau := make([]float32, n*st.seqs)
-		st.fill(func(lanes []lane) {
-			for i, l := range lanes {
-				for r := range n {
-					tau[i*n+r] = st.config.tau(l.pos + r)
-				}
-			}
-			st.tau.SetFloats(tau)
-		})
-	}
-	st.outRows = g.Input("out_rows", binding.I32, int64(st.outs))
-}
-
-// fillOutputs names the rows that come out, in the order of the batches.
-func (st *step) fillOutputs(bs []models.Batch, rows []int32) {
-	rows = rows[:0]
-	for _, b := range bs {
-		for _, r := range b.Outputs {
-			rows = append(rows, int32((b.Seq-st.lo)*st.n)+r)
-		}
-	}
-	st.outRows.SetInt32s(rows)
 }
 
 // declareConv declares where convolutions read the inputs before the first row
 // and keep the last new ones.
 func (st *step) declareConv(g *binding.Graph) {
-	past, m, size := st.shortconvKernel-1, min(st.n, st.s.conv), st.s.conv
-	st.convRead = g.Input("conv.read", binding.I32, int64(past*st.seqs))
-	st.convWrite = g.Input("conv.write", binding.I64, int64(m*st.seqs))
-	read, write := make([]int32, past*st.seqs), make([]int64, m*st.seqs)
-	st.fill(func(lanes []lane) {
+	past, m, size := st.shortconvKernel-1, min(st.N, st.s.conv), st.s.conv
+	st.convRead = g.Input("conv.read", binding.I32, int64(past*st.Seqs))
+	st.convWrite = g.Input("conv.write", binding.I64, int64(m*st.Seqs))
+	read, write := make([]int32, past*st.Seqs), make([]int64, m*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
-			base := (st.lo + i) * st.s.convRows
+			base := (st.Lo + i) * st.s.convRows
 			for j := range past {
 				read[i*past+j] = int32(base + size) // the zero row
-				if p := l.pos - past + j; p >= 0 && l.Batch != nil {
+				if p := l.Pos - past + j; p >= 0 && l.Batch != nil {
 					read[i*past+j] = int32(base + p%size)
 				}
 			}
 			for j := range m {
 				write[i*m+j] = int64(base + size + 1) // the unread row
 				if l.Batch != nil {
-					write[i*m+j] = int64(base + (l.pos+st.n-m+j)%size)
+					write[i*m+j] = int64(base + (l.Pos+st.N-m+j)%size)
 				}
 			}
 		}
@@ -230,15 +173,15 @@ func (st *step) declareConv(g *binding.Graph) {
 
 func (st *step) declareFull(g *binding.Graph, layer int) {
 	f := &st.full
-	n := st.n
-	f.write = g.Input("full.write", binding.I64, int64(n), 1, int64(st.seqs))
-	write := make([]int64, n*st.seqs)
-	st.fill(func(lanes []lane) {
+	n := st.N
+	f.write = g.Input("full.write", binding.I64, int64(n), 1, int64(st.Seqs))
+	write := make([]int64, n*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			for r := range n {
 				write[i*n+r] = int64(st.s.full - 1)
 				if l.Batch != nil {
-					write[i*n+r] = int64(l.pos + r)
+					write[i*n+r] = int64(l.Pos + r)
 				}
 			}
 		}
@@ -258,22 +201,22 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 			mask[r*st.nKV+j] = maskValue(j <= st.pos+r)
 		}
 	}
-	st.fill(func([]lane) { f.mask.SetFloats(mask) })
+	st.fill(func([]layers.Lane) { f.mask.SetFloats(mask) })
 }
 
 // declareTransposed: value d of kv head h in cell c of sequence s is element
 // c + cells·(d + head_dim·(h + n_head_kv·s)).
 func (st *step) declareTransposed(g *binding.Graph, layer int) {
-	per, n, full := st.headDim*st.nHeadKV[layer], st.n, st.s.full
-	st.full.writeT = g.Input("full.write_t", binding.I64, int64(per*n*st.seqs))
-	ids := make([]int64, per*n*st.seqs)
-	st.fill(func(lanes []lane) {
+	per, n, full := st.headDim*st.nHeadKV[layer], st.N, st.s.full
+	st.full.writeT = g.Input("full.write_t", binding.I64, int64(per*n*st.Seqs))
+	ids := make([]int64, per*n*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
-			base := int64(full) * int64(per) * int64(st.lo+i)
+			base := int64(full) * int64(per) * int64(st.Lo+i)
 			for r := range n {
 				cell := full - 1
 				if l.Batch != nil {
-					cell = l.pos + r
+					cell = l.Pos + r
 				}
 				for e := range per {
 					ids[(i*n+r)*per+e] = base + int64(cell) + int64(full)*int64(e)
@@ -286,22 +229,22 @@ func (st *step) declareTransposed(g *binding.Graph, layer int) {
 
 func (st *step) declareScatter(g *binding.Graph, layer int) {
 	f := &st.full
-	E, n, seqs, hkv := st.relExtent, st.n, st.seqs, st.nHeadKV[layer]
+	E, n, seqs, hkv := st.relExtent, st.N, st.Seqs, st.nHeadKV[layer]
 	P := E + n - 1
 	nearBase := g.Input("full.near", binding.F32, int64(P), int64(n), 1, int64(seqs))
 	f.cells = g.Input("full.cells", binding.I64, int64(P), 1, int64(hkv*seqs))
 	base := g.Input("full.base", binding.F32, int64(st.nKV), 1, int64(n), int64(seqs))
 	near, cells, far := make([]float32, P*n*seqs), make([]int64, P*hkv*seqs), make([]float32, st.nKV*n*seqs)
-	st.fill(func(lanes []lane) {
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			one := cells[i*hkv*P : (i+1)*hkv*P]
 			for col := range P {
-				j := l.pos - E + 1 + col
+				j := l.Pos - E + 1 + col
 				if one[col] = int64(j); j < 0 || l.Batch == nil {
 					one[col] = int64(st.nKV - 1) // shapeOf leaves it free
 				}
 				for r := range n {
-					near[(i*n+r)*P+col] = maskValue(l.Batch != nil && j >= 0 && j <= l.pos+r)
+					near[(i*n+r)*P+col] = maskValue(l.Batch != nil && j >= 0 && j <= l.Pos+r)
 				}
 			}
 			for h := 1; h < hkv; h++ {
@@ -309,7 +252,7 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 			}
 			for r := range n {
 				for j := range st.nKV {
-					far[(i*n+r)*st.nKV+j] = maskValue(j <= l.pos+r) // an idle one looks at its first cell
+					far[(i*n+r)*st.nKV+j] = maskValue(j <= l.Pos+r) // an idle one looks at its first cell
 				}
 			}
 		}
@@ -327,16 +270,16 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 
 func (st *step) declareRing(g *binding.Graph, layer int) {
 	f := &st.ring
-	R, n := st.s.ring, st.n
+	R, n := st.s.ring, st.N
 	nw := min(n, R)
-	f.write = g.Input("ring.write", binding.I64, int64(nw), 1, int64(st.seqs))
-	write := make([]int64, nw*st.seqs)
-	st.fill(func(lanes []lane) {
+	f.write = g.Input("ring.write", binding.I64, int64(nw), 1, int64(st.Seqs))
+	write := make([]int64, nw*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			for r := range nw {
 				write[i*nw+r] = int64(R) // the cell that nobody sees
 				if l.Batch != nil {
-					write[i*nw+r] = int64((l.pos + n - nw + r) % R)
+					write[i*nw+r] = int64((l.Pos + n - nw + r) % R)
 				}
 			}
 		}
@@ -352,7 +295,7 @@ func (st *step) declareRing(g *binding.Graph, layer int) {
 // declareWindow: column c of the keys stands at position pos-(W-1)+c.
 func (st *step) declareWindow(g *binding.Graph, hkv int) {
 	f := &st.ring
-	n, W := st.n, st.slidingWindow
+	n, W := st.N, st.slidingWindow
 	before := W - 1
 	first := st.pos - before
 	if before > 0 {
@@ -372,7 +315,7 @@ func (st *step) declareWindow(g *binding.Graph, hkv int) {
 			mask[r*nKV+c] = maskValue(first+c >= 0 && d >= 0 && d < W)
 		}
 	}
-	st.fill(func([]lane) {
+	st.fill(func([]layers.Lane) {
 		if before > 0 {
 			f.gather.SetInt32s(gather)
 		}
@@ -382,13 +325,13 @@ func (st *step) declareWindow(g *binding.Graph, hkv int) {
 
 func (st *step) declareCells(g *binding.Graph) {
 	f := &st.ring
-	R, cells, n, W, E := st.s.ring, st.s.ringCells, st.n, st.slidingWindow, st.relExtSWA
-	f.dist = g.Input("ring.dist", binding.I32, int64(cells*n*st.seqs))
-	f.mask = g.Input("ring.mask", binding.F32, int64(cells), 1, int64(n*st.seqs))
-	dist, mask := make([]int32, cells*n*st.seqs), make([]float32, cells*n*st.seqs)
-	st.fill(func(lanes []lane) {
+	R, cells, n, W, E := st.s.ring, st.s.ringCells, st.N, st.slidingWindow, st.relExtSWA
+	f.dist = g.Input("ring.dist", binding.I32, int64(cells*n*st.Seqs))
+	f.mask = g.Input("ring.mask", binding.F32, int64(cells), 1, int64(n*st.Seqs))
+	dist, mask := make([]int32, cells*n*st.Seqs), make([]float32, cells*n*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
-			end := l.pos + n
+			end := l.Pos + n
 			for c := range cells {
 				j := (end-1)/R*R + c // the last position that belongs into cell c
 				if j >= end {
@@ -396,7 +339,7 @@ func (st *step) declareCells(g *binding.Graph) {
 				}
 				for r := range n {
 					at := (i*n+r)*cells + c
-					d := l.pos + r - j
+					d := l.Pos + r - j
 					switch {
 					case l.Batch == nil: // an idle one looks at its first cell
 						mask[at], d = maskValue(c == 0), E

@@ -9,10 +9,8 @@ import (
 //	res: [vocab, outs]   logits of the usable vocabulary
 func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 	// Rows of the tower enter as they are: the embedding norm is for tokens.
-	x := g.RMSNorm(g.GetRows(w.Embd, st.ids), w.EmbdNorm, st.eps) // [n_embd, n*seqs]
-	if st.media != nil {
-		x = g.SetRows(x, st.media, st.mediaRows)
-	}
+	x := g.RMSNorm(g.GetRows(w.Embd, st.IDs), w.EmbdNorm, st.eps) // [n_embd, N*Seqs]
+	x = st.PutMedia(g, x)
 	g.Tap(x, "embed_norm", -1)
 
 	for i, l := range w.Layers {
@@ -35,7 +33,7 @@ func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 	}
 
 	// Not before: the convolutions of the last layer have to see every row.
-	x = g.GetRows(x, st.outRows)
+	x = g.GetRows(x, st.OutRows)
 	x = g.RMSNorm(x, w.Norm, st.eps)
 	g.Tap(x, "final_norm", -1)
 	// The padding of the vocabulary holds anything; it is never computed.

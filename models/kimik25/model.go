@@ -1,7 +1,6 @@
 package kimik25
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
@@ -58,14 +57,12 @@ func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error)
 	return c, nil
 }
 
-var errForeignCache = errors.New("the cache belongs to another architecture")
-
 // Forward computes batches behind the rows of c. Batches of the same few rows
 // share one graph, others take one after another.
 func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32) error {
 	s, ok := c.(*cache)
 	if !ok {
-		return errForeignCache
+		return models.ErrForeignCache
 	}
 	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Logits: m.cfg.vocab}
 	return layers.Forward(c, lim, few, batches, logits, func(bs []models.Batch, logits []float32) error {
@@ -117,18 +114,13 @@ func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.
 }
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.
-func (m *Model) ComputeBytes(c models.Cache, rows int) (n int64, err error) {
+func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	s, ok := c.(*cache)
 	if !ok {
-		return 0, errForeignCache
+		return 0, models.ErrForeignCache
 	}
 	sh := shape{cache: s.id, rows: layers.Rows{N: min(rows, s.size), Seqs: 1, Outs: 1}, nKV: roundUp(s.size+1, cellPad)}
-	err = binding.Guard(func() {
-		step := m.newStep(s, sh, nil)
-		n = step.Graph.Measure()
-		step.Graph.Close()
-	})
-	return n, err
+	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 }
 
 // WeightBytes is the size of all tensors of the file.

@@ -66,6 +66,17 @@ func (e *Executor[K, A]) Run(key K, few bool, arg A, out []float32, build func()
 	return nil
 }
 
+// Measure is the memory that the results of a graph would take. Nothing is
+// allocated.
+func Measure[A any](build func() *Step[A]) (n int64, err error) {
+	err = binding.Guard(func() {
+		step := build()
+		n = step.Graph.Measure()
+		step.Graph.Close()
+	})
+	return n, err
+}
+
 // Bytes is the memory of the kept graphs.
 func (e *Executor[K, A]) Bytes() int64 {
 	n := int64(0)
