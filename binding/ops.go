@@ -3,7 +3,10 @@ package binding
 // #include "bridge.h"
 import "C"
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // node counts and wraps the result of an operation.
 func (g *Graph) node(t *C.struct_ggml_tensor) *Tensor {
@@ -75,6 +78,12 @@ func (g *Graph) AddInplace(a, b *Tensor) *Tensor {
 	return g.node(C.ggml_add_inplace(g.ctx, a.c(), b.c()))
 }
 
+// Sub is a - b, b broadcast over a.
+func (g *Graph) Sub(a, b *Tensor) *Tensor {
+	need(canRepeat(b, a), "sub", "shapes do not fit", a, b)
+	return g.node(C.ggml_sub(g.ctx, a.c(), b.c()))
+}
+
 // Mul is the elementwise product, b broadcast over a.
 func (g *Graph) Mul(a, b *Tensor) *Tensor {
 	need(canRepeat(b, a), "mul", "shapes do not fit", a, b)
@@ -103,6 +112,20 @@ func (g *Graph) ScaleBias(a *Tensor, s, b float32) *Tensor {
 func (g *Graph) Fill(a *Tensor, c float32) *Tensor {
 	need(a.Type() == F32 && a.Contiguous(), "fill", "want contiguous F32", a)
 	return g.node(C.ggml_fill(g.ctx, a.c(), C.float(c)))
+}
+
+// Sgn is 1 for positive elements, -1 for negative ones and else 0.
+func (g *Graph) Sgn(a *Tensor) *Tensor {
+	need(a.Type() == F32 && a.Contiguous(), "sgn", "want contiguous F32", a)
+	return g.node(C.ggml_sgn(g.ctx, a.c()))
+}
+
+// Arange counts from 0 in steps of step > 0.
+//
+//	res: [n]    F32
+func (g *Graph) Arange(n int64, step float32) *Tensor {
+	need(n > 0 && n <= 1<<24 && step > 0, "arange", fmt.Sprintf("%d steps of %g", n, step))
+	return g.node(C.ggml_arange(g.ctx, 0, C.float(float32(n)*step), C.float(step)))
 }
 
 // RMSNorm normalises rows by their root mean square and multiplies by the weight.

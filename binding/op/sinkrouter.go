@@ -8,7 +8,7 @@ import "github.com/inkling-go/inkling/binding"
 //
 //	logits:  [n_expert+n_shared, n_tokens]   F32; the last n_shared rows belong to the shared experts
 //	bias:    [n_expert]                      F32
-//	ids:     [n_used, n_tokens]              I32, best first
+//	ids:     [n_used, n_tokens]              I32, in no fixed order; of equal choices see topK
 //	weights: [n_used+n_shared, n_tokens]     the routed ones in the order of ids, then the shared ones
 //
 // Source: InklingTopkRouter of transformers 5.17 (norm_after_topk with shared_expert_sink).
@@ -17,7 +17,7 @@ func SinkRouter(g *binding.Graph, logits, bias *binding.Tensor, nUsed int, scale
 	nShared := logits.Dim(0) - nExpert
 	sig := g.Sigmoid(logits)
 	routed := g.Cont(g.Cols(sig, 0, nExpert))
-	ids = g.ArgsortTopK(g.Add(routed, bias), nUsed)
+	ids = topK(g, g.Add(routed, bias), nUsed)
 	weights = g.Reshape(g.GetRows(g.Reshape(routed, 1, nExpert, n), ids), int64(nUsed), n)
 	if nShared > 0 {
 		weights = g.Concat(weights, g.Cont(g.Cols(sig, nExpert, nShared)), 0)

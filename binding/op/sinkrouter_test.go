@@ -64,6 +64,8 @@ func TestSinkRouter(t *testing.T) {
 				ids, w := SinkRouter(b.g, b.input(logits, int64(c.nExpert+c.nShared), int64(c.n)), b.persistent(binding.F32, bias, int64(c.nExpert)), c.k, 2.5)
 				got := b.run(b.g.Cont(ids), w)
 				wantIDs, wantW := refSinkRouter(logits, bias, c.nShared, c.k, 2.5)
+				byIndex(got[0], got[1], c.k)
+				byIndex(wantIDs, wantW, c.k)
 				closeTo(t, "ids", got[0], wantIDs, 0)
 				closeTo(t, "weights", got[1], wantW, 1e-6)
 			})
@@ -78,9 +80,10 @@ func TestSinkRouterBiasChoosesOnly(t *testing.T) {
 		logits := []float32{3, 2, -5, 1, 0.5} // four experts, one shared
 		ids, w := SinkRouter(b.g, b.input(logits, 5, 1), b.persistent(binding.F32, []float32{0, 0, 100, 0}, 4), 2, 1)
 		got := b.run(b.g.Cont(ids), w)
-		closeTo(t, "ids", got[0], []float64{2, 0}, 0)
+		byIndex(got[0], got[1], 2)
+		closeTo(t, "ids", got[0], []float64{0, 2}, 0)
 		s := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 		sum := s(-5) + s(3) + s(0.5)
-		closeTo(t, "weights", got[1], []float64{s(-5) / sum, s(3) / sum, s(0.5) / sum}, 1e-6)
+		closeTo(t, "weights", got[1], []float64{s(3) / sum, s(-5) / sum, s(0.5) / sum}, 1e-6)
 	})
 }

@@ -22,7 +22,7 @@ type Router struct {
 //
 //	logits:  [n_expert, n]    F32
 //	bias:    [n_expert]       F32, or nil
-//	ids:     [used, n]        I32, best first
+//	ids:     [used, n]        I32, in no fixed order; of equal choices see topK
 //	weights: [used, n]        in the order of ids
 //
 // Source: DeepseekV3TopkRouter of transformers 5.17 (topk_method noaux_tc).
@@ -42,7 +42,7 @@ func TopKRouter(g *binding.Graph, logits, bias *binding.Tensor, r Router) (ids, 
 		choice = bestGroups(g, choice, r)
 	}
 	k := int64(r.Used)
-	ids = g.ArgsortTopK(choice, r.Used)
+	ids = topK(g, choice, r.Used)
 	weights = g.Reshape(g.GetRows(g.Reshape(scores, 1, nExpert, n), ids), k, n)
 	if r.Normalize {
 		// The reference's guard against a sum of zero.
@@ -64,7 +64,7 @@ func bestGroups(g *binding.Graph, choice *binding.Tensor, r Router) *binding.Ten
 	top := g.Reshape(g.Cont(g.ArgsortTopK(byGroup, int(best))), best, groups*n)
 	values := g.GetRows(g.Reshape(choice, 1, per, groups*n), top) // [1, best, groups*n]
 	score := g.Reshape(g.SumRows(g.Reshape(values, best, groups*n)), groups, n)
-	kept := g.ArgsortTopK(score, r.GroupsUsed) // [groups_used, n]
+	kept := topK(g, score, r.GroupsUsed) // [groups_used, n]
 
 	none := g.Fill(byGroup, float32(math.Inf(-1)))
 	return g.Reshape(g.SetRows(none, g.GetRows(byGroup, kept), kept), nExpert, n)

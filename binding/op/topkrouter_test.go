@@ -106,6 +106,8 @@ func TestTopKRouter(t *testing.T) {
 					id, w := refTopKRouter(logits[i*c.nExpert:(i+1)*c.nExpert], bias, c.r)
 					wantIDs, wantW = append(wantIDs, id...), append(wantW, w...)
 				}
+				byIndex(got[0], got[1], c.r.Used)
+				byIndex(wantIDs, wantW, c.r.Used)
 				closeTo(t, "ids", got[0], wantIDs, 0)
 				closeTo(t, "weights", got[1], wantW, 5e-6)
 			})
@@ -121,8 +123,9 @@ func TestTopKRouterBias(t *testing.T) {
 		bias := b.persistent(binding.F32, []float32{0, 0, 100, 0}, 4)
 		ids, w := TopKRouter(b.g, logits, bias, Router{Used: 2, Groups: 1, GroupsUsed: 1, Normalize: true, Scale: 2})
 		got := b.run(b.g.Cont(ids), w)
-		closeTo(t, "ids", got[0], []float64{2, 0}, 0)
+		byIndex(got[0], got[1], 2)
+		closeTo(t, "ids", got[0], []float64{0, 2}, 0)
 		s2, s0 := 1/(1+math.E), 1/(1+math.Exp(-3))
-		closeTo(t, "weights", got[1], []float64{2 * s2 / (s0 + s2), 2 * s0 / (s0 + s2)}, 1e-6)
+		closeTo(t, "weights", got[1], []float64{2 * s0 / (s0 + s2), 2 * s2 / (s0 + s2)}, 1e-6)
 	})
 }
