@@ -49,7 +49,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "json", Usage: "print the whole result as one JSON object"},
 		&cli.BoolFlag{Name: "show-special", Usage: "print every token that the model makes, special ones too"},
 		&cli.BoolFlag{Name: "hide-thinking", Usage: "do not print what the model thinks"},
-		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print speeds to standard error, a terminal or not"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print speeds, a terminal or not, and memory to standard error"},
 	})
 }
 

@@ -95,7 +95,21 @@ func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.R
 		return res, err
 	}
 	s.notes(res)
+	if s.verbose {
+		m, err := s.eng.Memory(ctx)
+		if err != nil {
+			return res, err
+		}
+		dim(s.stderr, memoryLine(m))
+	}
 	return res, nil
+}
+
+// memoryLine says what the model takes, for people.
+func memoryLine(m engine.Memory) string {
+	mib := func(n int64) float64 { return float64(n) / (1 << 20) }
+	return fmt.Sprintf("memory: weights %.1f MiB, cache %.1f MiB, compute %.1f MiB, saved states %.1f MiB",
+		mib(m.Weights), mib(m.Cache), mib(m.Compute), mib(m.Saved))
 }
 
 // notes says on standard error what the answer itself does not.
