@@ -16,6 +16,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
 	_ "github.com/inkling-go/inkling/models/inkling"
 )
@@ -33,26 +34,38 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var converted sync.Map // from outtype to func() error
+var converted sync.Map // from checkpoint and type to func() error
 
 // tiny converts the trained checkpoint once per type and returns the text file.
 func tiny(t testing.TB, outType convert.OutType) string {
 	t.Helper()
-	once, _ := converted.LoadOrStore(outType, sync.OnceValue(func() error {
+	return convertOnce(t, outType, "inkling-tiny")
+}
+
+// convertOnce converts a checkpoint of testdata once per type and returns the
+// text file, which has the name of the checkpoint's first folder.
+func convertOnce(t testing.TB, outType convert.OutType, dir ...string) string {
+	t.Helper()
+	once, _ := converted.LoadOrStore(dir[0]+string(outType), sync.OnceValue(func() error {
 		_, err := convert.Run(context.Background(), convert.Options{
-			Dir: filepath.Join("..", "..", "testdata", "inkling-tiny"), OutDir: ggufDir, OutType: outType,
+			Dir: testutil.Testdata(t, dir...), OutDir: ggufDir, Name: dir[0], OutType: outType,
 		})
 		return err
 	}))
 	if err := once.(func() error)(); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(ggufDir, "inkling-tiny-"+strings.ToUpper(string(outType))+".gguf")
+	return filepath.Join(ggufDir, dir[0]+"-"+strings.ToUpper(string(outType))+".gguf")
 }
 
 func openTiny(t testing.TB, outType convert.OutType, kv binding.DType) *Engine {
 	t.Helper()
-	e, err := Open(context.Background(), Options{Model: tiny(t, outType), KV: kv, Threads: 1, Context: 2048})
+	return openModel(t, tiny(t, outType), kv)
+}
+
+func openModel(t testing.TB, path string, kv binding.DType) *Engine {
+	t.Helper()
+	e, err := Open(context.Background(), Options{Model: path, KV: kv, Threads: 1, Context: 2048})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,17 +73,21 @@ func openTiny(t testing.TB, outType convert.OutType, kv binding.DType) *Engine {
 	return e
 }
 
-// item is a line of the evaluation set.
+// item is a line of an evaluation set.
 type item struct {
+	set             string // folder of testdata
 	ID              string
 	Task            string
-	ReasoningEffort string          `json:"reasoning_effort"`
+	ReasoningEffort string          `json:"reasoning_effort"` // of Inkling's set
+	Thinking        *bool           `json:"thinking"`         // of Kimi's set
+	VideoLayout     string          `json:"video_layout"`     // likewise
 	Tools           json.RawMessage `json:"tools"`
 	Messages        json.RawMessage `json:"messages"`
 	Media           []string        `json:"media"`
 	PromptIDs       []int32         `json:"prompt_token_ids"`
 	Reference       struct {
 		IDs       []int32 `json:"token_ids"`
+		Margin    float64 `json:"min_top2_margin"` // of Kimi's set
 		Content   string  `json:"content"`
 		Reasoning string  `json:"reasoning"`
 		ToolCall  *struct {
@@ -80,9 +97,15 @@ type item struct {
 	} `json:"reference"`
 }
 
+// readItems reads the evaluation set of Inkling's checkpoint.
 func readItems(t testing.TB) []item {
 	t.Helper()
-	data, err := os.ReadFile(testutil.Testdata(t, "inkling-tiny-eval", "dev.jsonl"))
+	return readSet(t, "inkling-tiny-eval")
+}
+
+func readSet(t testing.TB, set string) []item {
+	t.Helper()
+	data, err := os.ReadFile(testutil.Testdata(t, set, "dev.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +113,7 @@ func readItems(t testing.TB) []item {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var it item
+		it := item{set: set}
 		if err := json.Unmarshal(lines.Bytes(), &it); err != nil {
 			t.Fatal(err)
 		}
@@ -117,12 +140,19 @@ func (it *item) request(t testing.TB) *Request {
 	if err != nil {
 		t.Fatal(err)
 	}
+	effort := it.ReasoningEffort
+	if it.Thinking != nil && !*it.Thinking {
+		effort = "none"
+	}
+	dir := testutil.Testdata(t, it.set)
 	return &Request{
 		Conversation: conv,
-		Chat:         chat.Options{Effort: it.ReasoningEffort, AddGenerationPrompt: true},
+		Chat:         chat.Options{Effort: effort, AddGenerationPrompt: true},
 		Sampling:     Sampling{TopP: 1, RepeatPenalty: 1},
 		MaxTokens:    200,
-		Load:         LoadLocal(testutil.Testdata(t, "inkling-tiny-eval")),
+		Load:         LoadLocal(dir),
+		Local:        LocalPaths(dir),
+		Video:        VideoSampling{Layout: media.ClipLayout(it.VideoLayout)},
 	}
 }
 
