@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -151,41 +152,37 @@ func (e *Engine) openProjector(p models.Params) (err error) {
 }
 
 // FindProjector looks beside a text GGUF for its projector: mmproj-NAME.gguf
-// for NAME-TYPE.gguf, any type, or else the only mmproj*.gguf there. It returns
-// "" if there is none, and an error if the choice is not clear.
+// for NAME.gguf, or else the only one whose name, without its type, begins the
+// model's name or says nothing, as mmproj-F16.gguf. It returns "" if there is
+// none, and an error if the choice is not clear.
 func FindProjector(model string) (string, error) {
-	dir := filepath.Dir(model)
-	all, err := filepath.Glob(filepath.Join(escapeGlob(dir), "mmproj*.gguf"))
+	all, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(model)), "mmproj*.gguf"))
 	if err != nil {
 		return "", err
 	}
 	name := strings.TrimSuffix(filepath.Base(model), ".gguf")
-	exact := filepath.Join(dir, "mmproj-"+name+".gguf")
-	base := name
-	if i := strings.LastIndexByte(name, '-'); i > 0 {
-		base = name[:i]
-	}
 	var related []string
 	for _, p := range all {
-		if p == exact {
+		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(filepath.Base(p), ".gguf"), "mmproj"), "-")
+		if of == name {
 			return p, nil
 		}
-		if strings.HasPrefix(filepath.Base(p), "mmproj-"+base+"-") {
+		stem := strings.TrimSuffix(weightType.ReplaceAllString(of, ""), "-")
+		if stem == "" || stem == "model" || name == stem || strings.HasPrefix(name, stem+"-") {
 			related = append(related, p)
 		}
 	}
-	switch {
-	case len(related) == 1:
+	switch len(related) {
+	case 0:
+		return "", nil
+	case 1:
 		return related[0], nil
-	case len(related) > 1:
-		return "", fmt.Errorf("%s: several projectors belong to it (%s): name one by --mmproj", model, strings.Join(related, ", "))
-	case len(all) == 1:
-		return all[0], nil
-	case len(all) > 1:
-		return "", fmt.Errorf("%s: several projectors lie beside it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(all, ", "))
 	}
-	return "", nil
+	return "", fmt.Errorf("%s: several projectors may belong to it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(related, ", "))
 }
+
+// weightType matches the type at the end of a file's name.
+var weightType = regexp.MustCompile(`(?i)(bf16|f16|f32|q8_0)$`)
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)

@@ -341,6 +341,9 @@ func TestFindProjector(t *testing.T) {
 		{"same type", "m-F16.gguf", []string{"mmproj-m-F16.gguf", "mmproj-m-BF16.gguf"}, "mmproj-m-F16.gguf", false},
 		{"other type", "m-Q4_K_M.gguf", []string{"mmproj-m-F16.gguf", "mmproj-other-F16.gguf"}, "mmproj-m-F16.gguf", false},
 		{"the only one", "Inkling-UD-IQ3_XXS-00001-of-00003.gguf", []string{"mmproj-F16.gguf"}, "mmproj-F16.gguf", false},
+		{"a stranger", "m-Q4_K_M.gguf", []string{"mmproj-other-F16.gguf"}, "", false},
+		{"name in front", "Inkling-Small-UD-IQ3_XXS-00001-of-00003.gguf", []string{"mmproj-Inkling-Small-F16.gguf", "mmproj-Inkling-F32.gguf.txt"}, "mmproj-Inkling-Small-F16.gguf", false},
+		{"without a name", "m.gguf", []string{"mmproj-model-f16.gguf"}, "mmproj-model-f16.gguf", false},
 		{"two types", "m-Q4_K_M.gguf", []string{"mmproj-m-F16.gguf", "mmproj-m-BF16.gguf"}, "", true},
 		{"two strangers", "m-Q4_K_M.gguf", []string{"mmproj-F16.gguf", "mmproj-BF16.gguf"}, "", true},
 	} {
