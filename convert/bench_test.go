@@ -19,11 +19,11 @@ import (
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
-// benchmarked is a checkpoint of four matrices in BF16, 256 MiB in all, whose pages
+// benchmarked is a checkpoint of four matrices in BF16, 128 MiB in all, whose pages
 // are in memory.
 func benchmarked(b *testing.B) (dir string, bytes int64) {
 	b.Helper()
-	const rows, cols = 8192, 4096
+	const rows, cols = 4096, 4096
 	c := &checkpointtest.Checkpoint{Config: map[string]any{"model_type": "copies"}}
 	row := make([]float32, cols)
 	for i := range 4 {
@@ -91,7 +91,7 @@ func BenchmarkQuantise(b *testing.B) {
 					b.Fatal(err)
 				}
 			})
-			const weights = 4 * 8192 * 4096
+			const weights = 4 * 4096 * 4096
 			start := cpuTime(b)
 			if err := binding.Quantise(binding.DType(t.to), dst, src, cols, nil); err != nil {
 				b.Fatal(err)

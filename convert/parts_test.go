@@ -103,3 +103,37 @@ func TestPartsCounts(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestUnits checks that each checkpoint tensor is one unit, in the order of the files,
+// whatever the order and number of the outputs that are made of it.
+func TestUnits(t *testing.T) {
+	gate, up := Interleaved(2)
+	at := func(name, shard string, offset int64) safetensors.Tensor {
+		return safetensors.Tensor{Name: name, DType: safetensors.F32, Shard: shard, Offset: offset}
+	}
+	w13, w2, other := at("w13", "a", 64), at("w2", "a", 0), at("other", "b", 0)
+	var targets []*target
+	for _, x := range []Tensor{
+		{Name: "other", Dims: []int64{2, 4}, Parts: []Part{{N: 4, From: other}}},
+		{Name: "gate", Dims: []int64{2, 2}, Parts: []Part{{N: 2, From: w13, Rows: gate}}},
+		{Name: "up", Dims: []int64{2, 2}, Parts: []Part{{N: 2, From: w13, Rows: up}}},
+		{Name: "down", Dims: []int64{2, 4}, Parts: []Part{{N: 4, From: w2}}},
+	} {
+		o, err := newTarget(x, "", gguf.F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets = append(targets, o)
+	}
+	list, err := unitsOf(targets, bytesOf(make([]byte, 32)), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, u := range list {
+		got = append(got, fmt.Sprint(u.from.Name, " ", len(u.uses)))
+	}
+	if diff := cmp.Diff([]string{"w2 1", "w13 2", "other 1"}, got); diff != "" {
+		t.Errorf("units and uses (-want +got):\n%s", diff)
+	}
+}

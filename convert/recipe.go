@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -97,9 +96,6 @@ func (r Recipe) find(name string) (Rule, bool) {
 	}
 	return Rule{}, false
 }
-
-// WriteRecipe writes the recipe of an output type to a file.
-func WriteRecipe(path string, r Recipe) error { return os.WriteFile(path, []byte(r.String()), 0o666) }
 
 // mix is how an output type spreads bits over the tensors. After the habit of
 // llama.cpp, what every token goes through gets more bits than the experts, of which

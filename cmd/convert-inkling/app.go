@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
 // usageError is a command line that makes no sense.
@@ -189,7 +190,10 @@ func hint(err error) string {
 	var beyond *convert.RangeError
 	var path *fs.PathError
 	var space *convert.SpaceError
+	var shard *safetensors.MissingShardError
 	switch {
+	case errors.As(err, &shard) && strings.Contains(shard.Tensors[0], "mtp."):
+		return " (--no-mtp does without)"
 	case errors.Is(err, convert.ErrOtherRun):
 		return " (without --resume it begins again)"
 	case errors.As(err, &space):
