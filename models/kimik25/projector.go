@@ -37,6 +37,9 @@ func openProjectorKind(kind string) func(f *gguf.File, p models.Params) (models.
 		if err != nil {
 			return nil, err
 		}
+		if s := p.ImageRescale; s != 0 && s != 1 {
+			return nil, &models.UnsupportedError{File: f.Path(), Msg: fmt.Sprintf("image rescale by %v: this model's pictures keep their size up to its limit", s)}
+		}
 		pr := &Projector{
 			tower: newTower(cfg), be: p.Backend, exec: layers.NewExecutor[grid, []float32](p.Backend), maxPatches: p.MaxClipPatches,
 		}
