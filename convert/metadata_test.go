@@ -123,3 +123,19 @@ func TestCardKeys(t *testing.T) {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
+
+// FuzzCard reads model cards of any kind.
+func FuzzCard(f *testing.F) {
+	f.Add("---\nlicense: x\ntags:\n- a\n- 'b'\n---\n", "tags")
+	f.Add("---\ntags: [", "tags")
+	f.Fuzz(func(t *testing.T, card, name string) {
+		if list := cardList(card, name); len(list) > maxCardList+1+strings.Count(card, ",") {
+			t.Errorf("%d entries", len(list))
+		}
+		for _, kv := range origins(cardList(card, name)) {
+			if kv.Key == "" {
+				t.Error("empty key")
+			}
+		}
+	})
+}
