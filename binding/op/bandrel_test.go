@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
 // bandCase is one geometry: n_q queries from position pos on.
@@ -369,6 +370,7 @@ func TestBandWindowBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer be.Close()
+	testutil.OnDevice(t, be.Device().Name(), be.Device().Description())
 	for _, block := range []int64{1, 7, 50} {
 		b := newBench(t, be)
 		d := newBandData(b, bandCase{32, 8, 2, 8, 32, 0, 40, 50})

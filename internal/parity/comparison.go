@@ -54,21 +54,23 @@ type Tolerance struct {
 func (t Tolerance) String() string {
 	switch {
 	case t.Mean != 0:
-		return "mean " + tenth(t.Mean)
+		return "mean " + limit(t.Mean)
 	case t.Rel != 0 && t.Abs != 0:
-		return tenth(t.Abs) + " + " + tenth(t.Rel) + "·abs(want)"
+		return limit(t.Abs) + " + " + limit(t.Rel) + "·abs(want)"
 	case t.Rel != 0:
-		return tenth(t.Rel) + "·abs(want)"
+		return limit(t.Rel) + "·abs(want)"
 	case t.Abs != 0:
-		return tenth(t.Abs)
+		return limit(t.Abs)
 	}
 	return "exact"
 }
 
-// tenth formats a limit: 1e-4, not 1e-04.
-func tenth(v float64) string {
-	s := strconv.FormatFloat(v, 'e', -1, 64)
-	return strings.Replace(strings.Replace(s, "e-0", "e-", 1), "e+00", "", 1)
+// limit formats a tolerance for a cell of the report.
+func limit(v float64) string { return short(strconv.FormatFloat(v, 'e', -1, 64)) }
+
+// short makes 1e-4 of 1e-04 and 2 of 2e+00.
+func short(s string) string {
+	return strings.NewReplacer("e-0", "e-", "e+00", "", "e+0", "e").Replace(s)
 }
 
 // Number is a float64 whose JSON knows infinities and NaN: a failed comparison
@@ -127,6 +129,5 @@ func figure(v float64) string {
 	case math.IsNaN(v), math.IsInf(v, 0):
 		return "**" + strconv.FormatFloat(v, 'g', -1, 64) + "**"
 	}
-	s := strconv.FormatFloat(v, 'e', 1, 64)
-	return strings.Replace(strings.Replace(s, "e-0", "e-", 1), "e+0", "e", 1)
+	return short(strconv.FormatFloat(v, 'e', 1, 64))
 }

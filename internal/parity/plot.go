@@ -11,10 +11,10 @@ import (
 
 // Sizes of the plot in pixels. Panels stand below each other.
 const (
-	plotWidth   = 760
+	plotWidth   = 790
 	panelHeight = 320
 	leftMargin  = 64
-	rightMargin = 150 // for the legend
+	rightMargin = 176 // for the legend
 	topMargin   = 36
 	underMargin = 72 // for the names of the layers
 )

@@ -41,6 +41,9 @@ relative part it is for each value. A device is named where ggml computes;
 without one it is Go code.
 
 `, r.Commit, r.Date)
+	if len(r.tapped()) > 0 {
+		fmt.Fprintf(&b, "![error of each layer](%s)\n\n", r.Plot)
+	}
 	r.devices(&b)
 	r.ops(&b)
 	r.taps(&b)
@@ -98,11 +101,8 @@ func (r *Report) taps(b *strings.Builder) {
 			}
 			t.add(row...)
 		}
-		intro := fmt.Sprintf("Named results of a prefill with f32 weights against the reference, in the order of computation; on %s.", pkg.device)
-		if r.Plot != "" {
-			intro += fmt.Sprintf("\n\n![error of each layer](%s)", r.Plot)
-		}
-		t.write(b, "Layers of "+pkg.name, intro)
+		t.write(b, "Layers of "+pkg.name, fmt.Sprintf(
+			"Named results of a prefill with f32 weights against the reference, in the order of computation; on %s.", pkg.device))
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *Report) parts(b *strings.Builder) {
 	}
 	t.write(b, "Parts of the models", `Tests with "golden" in their name compare with the reference. The others compare two ways
 through this program that have to agree, such as a prompt in chunks with the
-same prompt at once.`)
+same prompt at once, or with values derived by hand.`)
 }
 
 // others has the comparisons with another measure than the error.
@@ -128,7 +128,7 @@ func (r *Report) others(b *strings.Builder) {
 	cs := r.pick(func(c Comparison) bool { return c.Measure != ErrorOf })
 	t := table{head: []string{"package", "test", "of", "device", "measure", "value", "limit"}, right: 5}
 	for _, c := range cs {
-		t.add(c.Package, words(topTest(c)), c.Name, c.Device, c.Measure, figure(float64(c.Value)), tenth(float64(c.Limit)))
+		t.add(c.Package, words(topTest(c)), c.Name, c.Device, c.Measure, figure(float64(c.Value)), limit(float64(c.Limit)))
 	}
 	t.write(b, "Caches and weights of fewer bits", "Measures over all rows, for runs whose single values say little. `same argmax` is the share of\nrows, at least the limit; the others are at most the limit.")
 }

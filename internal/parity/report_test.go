@@ -48,8 +48,6 @@ Each op of ` + "`binding/op`" + ` against a loop in float64.
 
 Named results of a prefill with f32 weights against the reference, in the order of computation; on CPU.
 
-![error of each layer](parity.svg)
-
 | result | f32 cache: max error | mean error | tolerance | f16 cache: max error | mean error | tolerance |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 | ` + "`hidden.layer0`" + ` | 1.0e-6 | 1.0e-7 | 1e-4 + 1e-4·abs(want) | 1.0e-3 | 1.0e-4 | mean 2e-3 |
@@ -60,7 +58,7 @@ Named results of a prefill with f32 weights against the reference, in the order 
 
 Tests with "golden" in their name compare with the reference. The others compare two ways
 through this program that have to agree, such as a prompt in chunks with the
-same prompt at once.
+same prompt at once, or with values derived by hand.
 
 | package | test | device | comparisons | values | max error | mean error | tolerance |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
@@ -91,8 +89,10 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, tables, _ := strings.Cut(b.String(), "## ")
-	if !strings.Contains(head, "from commit abc1234 on 2026-02-03;") {
-		t.Errorf("head %q names neither commit nor date", head)
+	for _, part := range []string{"from commit abc1234 on 2026-02-03;", "](parity.svg)"} {
+		if !strings.Contains(head, part) {
+			t.Errorf("the head does not say %q:\n%s", part, head)
+		}
 	}
 	if diff := cmp.Diff(wantReport, "## "+tables); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -185,6 +185,29 @@ func TestAppendRead(t *testing.T) {
 	}
 	if _, err := Read(strings.NewReader("{}\n{\"max\":\"much\"}\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("error %v, want one that names line 2", err)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for _, tt := range []struct {
+		v             float64
+		figure, limit string
+	}{
+		{0, "0", "0"},
+		{1, "1.0", "1"},
+		{0.95, "9.5e-1", "9.5e-1"},
+		{1.26e-4, "1.3e-4", "1.26e-4"},
+		{1e-12, "1.0e-12", "1e-12"},
+		{250, "2.5e2", "2.5e2"},
+		{1e10, "1.0e+10", "1e+10"},
+		{math.Inf(1), "**+Inf**", "+Inf"},
+	} {
+		if got := figure(tt.v); got != tt.figure {
+			t.Errorf("figure(%g) = %s, want %s", tt.v, got, tt.figure)
+		}
+		if got := limit(tt.v); got != tt.limit {
+			t.Errorf("limit(%g) = %s, want %s", tt.v, got, tt.limit)
+		}
 	}
 }
 
