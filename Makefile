@@ -73,8 +73,13 @@ demo: build ## convert the checkpoint in testdata, draw a picture, ask about it
 	go run ./examples/draw $(DEMO)/picture.png
 	bin/inkling-run run $(DEMO)/inkling-tiny-BF16.gguf "Describe the picture." --image $(DEMO)/picture.png --verbose
 
-.PHONY: test
-test: headers ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
+KIMI_DEMO := build/demo-kimi
+.PHONY: demo-kimi
+demo-kimi: build ## the same with a Kimi checkpoint and a short clip
+	bin/convert-inkling testdata/kimi-tiny -o $(KIMI_DEMO) --outtype bf16 --force
+	go run ./examples/draw $(KIMI_DEMO)/clip.gif
+	bin/inkling-run run $(KIMI_DEMO)/kimi-tiny-BF16.gguf "What happens in the clip?" --video $(KIMI_DEMO)/clip.gif --temp 0 --verbose </dev/null
+ ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
 	go test -timeout 30m ./...
 
 .PHONY: test-ops

@@ -15,7 +15,7 @@ import (
 
 const chatHelp = `/image FILE   put a picture before the next message
 /audio FILE   put a sound before it
-/video FILE   put a video or a folder of numbered pictures before it (experimental)
+/video FILE   put a video or a folder of numbered pictures before it
               or paste the path of one of them on a line of its own
 /clear        forget the conversation
 /bye          leave, as ctrl-D does

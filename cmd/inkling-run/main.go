@@ -16,7 +16,9 @@ import (
 	"syscall"
 
 	_ "github.com/inkling-go/inkling/convert/inkling"
+	_ "github.com/inkling-go/inkling/convert/kimik25"
 	_ "github.com/inkling-go/inkling/models/inkling"
+	_ "github.com/inkling-go/inkling/models/kimik25"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 )
 
 // models is a folder with the test checkpoints in f32: tiny-F32.gguf, trained,
-// and random-F32.gguf of half the width, which talks on until it is stopped,
-// each with its projector.
+// random-F32.gguf of half the width, which talks on until it is stopped, and
+// kimi-F32.gguf, trained, each with its projector.
 var models string
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func (w withModels) Run() int {
 }
 
 func convertModels() error {
-	for name, dir := range map[string]string{"tiny": "inkling-tiny", "random": "inkling-tiny-random/original"} {
+	for name, dir := range map[string]string{"tiny": "inkling-tiny", "random": "inkling-tiny-random/original", "kimi": "kimi-tiny"} {
 		_, err := convert.Run(context.Background(), convert.Options{
 			Dir: filepath.Join("..", "..", "testdata", dir), OutDir: models, Name: name, OutType: convert.OutF32,
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,9 +23,10 @@ import (
 const mediaDescription = `Prints what an Inkling model gets of pictures, sounds and videos: their size, the
 tiles or frames that they are cut into, and the tokens that these take in a
 prompt. Pictures are prepared as for the published models, or as --mmproj says.
-A video (FILE, folder or pattern f%03d.png of numbered pictures, FILE:fps=F) is
-taken as pairs of neighbouring frames, which is experimental. GIF, PNG and WebP
-files are pictures unless --as video is given.
+A video (FILE, folder or pattern f%03d.png of numbered pictures, with
+FILE:fps=F:frames=N for settings of its own) is taken as pairs of neighbouring
+frames, which is experimental. GIF, PNG and WebP files are pictures unless
+--as video is given.
 
 --dump OUT writes what one file becomes. To OUT.npy goes the array: of a picture
 tiles, float32 [tiles, 2, 40, 40, 3]; of a sound dMel levels, int32
@@ -120,6 +122,9 @@ func readTiles(path string) (media.TileConfig, error) {
 		return media.TileConfig{}, err
 	}
 	defer f.Close()
+	if kind, err := f.StrOr("clip.projector_type", ""); err != nil || kind != "" { // Inkling's say it for each tower
+		return media.TileConfig{}, cmp.Or(err, fmt.Errorf("%s: the projector is of kind %q; this shows what Inkling's get", path, kind))
+	}
 	return inkling.ReadTiles(f)
 }
 
@@ -230,12 +235,13 @@ func (v *viewer) sound(ctx context.Context, p chat.Part) error {
 }
 
 func (v *viewer) video(ctx context.Context, p chat.Part) error {
-	opts := media.VideoOptions{FPS: v.mediaSettings.video.FPS, Limits: v.limits.Image}
-	if p.FPS > 0 {
-		opts.FPS = p.FPS
-	}
+	fps := cmp.Or(p.FPS, v.mediaSettings.video.FPS, media.DefaultFPS)
+	opts := media.VideoOptions{FPS: fps, Limits: v.limits.Image}
 	pairs := media.MaxPairs
-	if n := v.mediaSettings.video.Frames; n > 0 {
+	switch n := cmp.Or(p.Frames, v.mediaSettings.video.Frames); {
+	case n == 1:
+		return fmt.Errorf("%s: a model takes pairs of frames, so that it gets 2 at least", describe(p))
+	case n > 0:
 		pairs = min(pairs, n/2)
 	}
 	var whole media.Timeline

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,18 +19,27 @@ func attachFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.GenericFlag{Name: "image", Value: &attachment{chat.Image, &list}, Usage: "picture `FILE` or URL, put before the prompt; may be given several times"},
 		&cli.GenericFlag{Name: "audio", Value: &attachment{chat.Audio, &list}, Usage: "sound `FILE` or URL, likewise"},
-		&cli.GenericFlag{Name: "video", Value: &attachment{chat.Video, &list}, Usage: "video `FILE`, folder or pattern (f%03d.png) of numbered pictures, or URL, likewise; FILE:fps=F sets its rate (experimental)"},
+		&cli.GenericFlag{Name: "video", Value: &attachment{chat.Video, &list}, Usage: "video `FILE`, folder or pattern (f%03d.png) of numbered pictures, or URL, likewise; FILE:fps=F:frames=N has its own rate or number of frames"},
 	}
 }
 
 // mediaFlags returns the options that say how media are prepared.
 func mediaFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.Float64Flag{Name: "video-fps", Value: media.DefaultFPS, Usage: "take `F` frames of a video a second; the rate of numbered pictures"},
-		&cli.IntFlag{Name: "video-frames", Usage: "take at most `N` frames of a video", DefaultText: "what the model takes"},
+		&cli.Float64Flag{Name: "video-fps", Usage: "take `F` frames of a video a second; the rate of numbered pictures", DefaultText: "the model's, mostly 2"},
+		&cli.IntFlag{Name: "video-frames", Usage: "take `N` frames of a video, where the model's layout has room for them", DefaultText: "by the rate"},
 		&cli.Float64Flag{Name: "image-rescale", Usage: "scale pictures by `F` first; some other programs always do by 2", DefaultText: "as the model's file says"},
 		&cli.Int64Flag{Name: "max-image-pixels", Value: media.DefaultMaxPixels, Usage: "refuse pictures of more than `N` pixels"},
 		&cli.IntFlag{Name: "max-audio-seconds", Value: media.DefaultMaxSeconds, Usage: "refuse sound of more than `N` seconds"},
+	}
+}
+
+// layoutFlags returns the options about how a model gets a video, for models that
+// know several ways.
+func layoutFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "video-layout", Usage: "give a video as `LAYOUT`: clip, all frames at once, or chunks of a few with their times (Kimi)", DefaultText: "the model's"},
+		&cli.IntFlag{Name: "max-clip-patches", Usage: "refuse a video of which the model's tower sees more than `N` patches at once (Kimi)", DefaultText: "65536"},
 	}
 }
 
@@ -58,16 +67,28 @@ func attachedParts(c *cli.Context) []chat.Part {
 	return *c.Generic("image").(*attachment).list
 }
 
-// mediaPart is a medium as a user names it. A video may end in :fps=F.
+// videoOption is a setting at the end of the name of a video.
+var videoOption = regexp.MustCompile(`^(.*):(fps|frames)=([^:]*)$`)
+
+// mediaPart is a medium as a user names it. A video may end in :fps=F and
+// :frames=N, in any order.
 func mediaPart(kind chat.Kind, source string) (chat.Part, error) {
 	p := chat.Part{Kind: kind, Source: source}
-	if i := strings.LastIndex(source, ":fps="); kind == chat.Video && i >= 0 {
-		rate := source[i+len(":fps="):]
-		fps, err := strconv.ParseFloat(rate, 64)
-		if err != nil || !validRate(fps) {
-			return p, fmt.Errorf("%s: fps %q, want %s", source[:i], rate, rateRange)
+	for kind == chat.Video {
+		m := videoOption.FindStringSubmatch(p.Source)
+		if m == nil || m[2] == "fps" && p.FPS > 0 || m[2] == "frames" && p.Frames > 0 { // twice: the first is of the name
+			break
 		}
-		p.Source, p.FPS = source[:i], fps
+		name, value := m[1], m[3]
+		var err error
+		if m[2] == "fps" {
+			if p.FPS, err = strconv.ParseFloat(value, 64); err != nil || !validRate(p.FPS) {
+				return p, fmt.Errorf("%s: fps %q, want %s", name, value, rateRange)
+			}
+		} else if p.Frames, err = strconv.Atoi(value); err != nil || p.Frames < 1 {
+			return p, fmt.Errorf("%s: frames %q, want a number of at least 1", name, value)
+		}
+		p.Source = name
 	}
 	if p.Source == "" {
 		return p, fmt.Errorf("%s: no file", kind)
@@ -95,10 +116,10 @@ func mediaSettingsFrom(c *cli.Context) (s mediaSettings, err error) {
 	pixels, seconds := c.Int64("max-image-pixels"), c.Int("max-audio-seconds")
 	rescale := c.Float64("image-rescale")
 	switch {
-	case !validRate(fps):
+	case c.IsSet("video-fps") && !validRate(fps):
 		return s, usagef("--video-fps %v: want %s", fps, rateRange)
-	case c.IsSet("video-frames") && frames < 2:
-		return s, usagef("--video-frames %d: want at least 2", frames)
+	case c.IsSet("video-frames") && frames < 1:
+		return s, usagef("--video-frames %d: want at least 1", frames)
 	case pixels < 1:
 		return s, usagef("--max-image-pixels %d: want at least 1", pixels)
 	case seconds < 1:
@@ -118,6 +139,17 @@ const maxRescale = 100
 
 func (o *runOptions) setMedia(c *cli.Context) error {
 	s, err := mediaSettingsFrom(c)
-	o.request.Limits, o.request.Video, o.engine.ImageRescale = s.limits, s.video, s.rescale
-	return err
+	if err != nil {
+		return err
+	}
+	layout, patches := media.ClipLayout(c.String("video-layout")), c.Int("max-clip-patches")
+	switch {
+	case c.IsSet("video-layout") && layout != media.LayoutClip && layout != media.LayoutChunks:
+		return usagef("--video-layout %q: want %s or %s", layout, media.LayoutClip, media.LayoutChunks)
+	case c.IsSet("max-clip-patches") && patches < 1:
+		return usagef("--max-clip-patches %d: want at least 1", patches)
+	}
+	o.request.Limits, o.request.Video, o.request.Video.Layout = s.limits, s.video, layout
+	o.engine.ImageRescale, o.engine.MaxClipPatches = s.rescale, patches
+	return nil
 }

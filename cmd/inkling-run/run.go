@@ -12,9 +12,14 @@ media (mmproj*.gguf) beside the model is found by itself.
 
 Pictures, sounds and videos stand before the prompt in the order of the options.
 WAV, FLAC, Ogg Vorbis and MP3 are read without help, as are animations (GIF, PNG,
-WebP) and numbered pictures as videos; other sounds and videos need ffmpeg. A
-model gets a video as pairs of neighbouring frames with their times, which is
-experimental. inkling-run media shows what it gets.
+WebP) and numbered pictures as videos; other sounds and videos need ffmpeg.
+
+A Kimi model gets a video in chunks of a few frames with their times, or as one
+clip, as its file or --video-layout says. The layout samples the frames of
+animations and video files; numbered pictures are taken as they are, at 2 a
+second unless --video-fps or FILE:fps=F says otherwise. An Inkling model gets
+pairs of neighbouring frames with their times, which is experimental; inkling-run
+media shows them.
 
 The prompt is what comes by standard input, if that is a pipe or a file, and
 then the arguments. Without one, on a terminal, a chat begins: /? lists its

@@ -24,7 +24,7 @@ var kvTypes = map[string]binding.DType{"f32": binding.F32, "f16": binding.F16, "
 // runFlags returns the options of run.
 func runFlags() []cli.Flag {
 	const theModels = "the model's"
-	return slices.Concat(attachFlags(), mediaFlags(), []cli.Flag{
+	return slices.Concat(attachFlags(), mediaFlags(), layoutFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "system", Usage: "system message `TEXT`"},
 		&cli.StringFlag{Name: "effort", Usage: "how long to think: `LEVEL` none, minimal, low, medium, high, xhigh, max, or a number from 0 to 0.99", DefaultText: "high"},
 		&cli.StringFlag{Name: "messages", Usage: "the conversation in JSON `FILE`, a list of messages or an object with messages and tools, in place of a prompt; paths in it count from its folder"},

@@ -3,6 +3,7 @@ package main
 import (
 	"image"
 	"image/color"
+	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -54,8 +55,45 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestWriteNowhere(t *testing.T) {
-	if err := write(filepath.Join(t.TempDir(), "missing", "picture.png")); err == nil {
-		t.Error("no error for a folder that does not exist")
+// TestWriteClip: the circle is where it should be in each frame, and nowhere else.
+func TestWriteClip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clip.gif")
+	if err := write(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := gif.DecodeAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := []int{7, 20, 34, 47} // of the circle, which is 31 pixels wide
+	if len(g.Image) != len(left) {
+		t.Fatalf("%d frames, want %d", len(g.Image), len(left))
+	}
+	for i, im := range g.Image {
+		if im.Bounds() != image.Rect(0, 0, 84, 84) || g.Delay[i] != 50 {
+			t.Errorf("frame %d: bounds %v for %d hundredths", i, im.Bounds(), g.Delay[i])
+		}
+		for x := range 84 {
+			want := color.RGBA{240, 240, 240, 255}
+			if left[i] <= x && x < left[i]+31 {
+				want = color.RGBA{219, 28, 32, 255}
+			}
+			if c := color.RGBAModel.Convert(im.At(x, 44)); c != want {
+				t.Fatalf("frame %d, column %d of the middle row: %v, want %v", i, x, c, want)
+			}
+		}
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	for _, name := range []string{"missing/picture.png", "missing/clip.gif", "picture.bmp"} {
+		if err := write(filepath.Join(t.TempDir(), name)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }

@@ -91,8 +91,10 @@ type item struct {
 		Content   string  `json:"content"`
 		Reasoning string  `json:"reasoning"`
 		ToolCall  *struct {
-			Name string          `json:"name"`
-			Args json.RawMessage `json:"args"`
+			ID        string          `json:"id"` // of Kimi's set
+			Name      string          `json:"name"`
+			Args      json.RawMessage `json:"args"`      // of Inkling's set
+			Arguments json.RawMessage `json:"arguments"` // of Kimi's set
 		} `json:"tool_call"`
 	} `json:"reference"`
 }

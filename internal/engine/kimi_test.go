@@ -70,8 +70,11 @@ func (it *item) checkParsed(t *testing.T, res *Result) {
 	finish := FinishStop
 	if want.ToolCall != nil {
 		finish = FinishToolCalls
-		if len(res.ToolCalls) != 1 || res.ToolCalls[0].Name != want.ToolCall.Name || !sameJSON(t, res.ToolCalls[0].Arguments, want.ToolCall.Args) {
-			t.Errorf("item %s (%s): calls %v, want %+v", it.ID, it.Task, res.ToolCalls, want.ToolCall)
+		if len(res.ToolCalls) != 1 {
+			t.Errorf("item %s (%s): calls %v, want one", it.ID, it.Task, res.ToolCalls)
+		} else if got := res.ToolCalls[0]; got.ID != want.ToolCall.ID || got.Name != want.ToolCall.Name || !sameJSON(t, got.Arguments, want.ToolCall.Arguments) {
+			t.Errorf("item %s (%s): call %s %s %s, want %s %s %s", it.ID, it.Task,
+				got.ID, got.Name, got.Arguments, want.ToolCall.ID, want.ToolCall.Name, want.ToolCall.Arguments)
 		}
 	}
 	if res.FinishReason != finish || len(res.Warnings) > 0 {
