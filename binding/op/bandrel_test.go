@@ -379,6 +379,27 @@ func TestBandWindowBlocks(t *testing.T) {
 	}
 }
 
+// TestBandRelKeyCounts: one query behind key counts around the edges of
+// windows, buckets and tiles, over a full cache and over a ring.
+func TestBandRelKeyCounts(t *testing.T) {
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		for _, keys := range []int{1, 2, 15, 16, 17, 255, 256, 257, 258, 259, 260, 261, 511, 512, 513, 1023, 1024, 1025, 4096} {
+			for _, flash := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%d keys/flash=%v", keys, flash), func(t *testing.T) {
+					full := bandCase{16, 4, 2, 16, 512, 0, keys - 1, 1}
+					testBand(t, be, full, 1, "key counts, full", bandTolerance(binding.F16, flash), func(ds joined, b *bench) *binding.Tensor {
+						return ds.buildScatter(b, binding.F16, flash)
+					})
+					sliding := bandCase{16, 4, 2, 8, 64, 64, keys - 1, 1}
+					testBand(t, be, sliding, 1, "key counts, ring", bandTolerance(binding.F16, flash), func(ds joined, b *bench) *binding.Tensor {
+						return ds.buildCells(b, binding.F16, flash)
+					})
+				})
+			}
+		}
+	})
+}
+
 // TestBandRelFar: one query behind 65,535 and behind 1,048,575 keys. The bias
 // is strong, so that a few near keys outweigh all others.
 func TestBandRelFar(t *testing.T) {
