@@ -199,7 +199,7 @@ func hint(err error) string {
 	case errors.As(err, &space):
 		return " (-o DIR writes elsewhere)"
 	case errors.Is(err, fs.ErrExist):
-		return " (--force replaces it)"
+		return " (--force replaces it, --only text|mmproj|mtp leaves it alone)"
 	case errors.As(err, &nan):
 		return " (--allow-nan converts them as they are)"
 	case errors.As(err, &beyond):

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -55,7 +56,12 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	}
 }
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err} }
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	if strings.Contains(err.Error(), "not defined") {
+		err = fmt.Errorf("%w (inkling-run %s --help lists the options)", err, c.Command.Name)
+	}
+	return &usageError{err}
+}
 
 // version is set by -ldflags "-X main.version=...", and else taken from the
 // build: the module's version, which names the commit.

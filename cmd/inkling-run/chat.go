@@ -19,7 +19,7 @@ const chatHelp = `/image FILE   put a picture before the next message
               or paste the path of one of them on a line of its own
 /clear        forget the conversation
 /bye          leave, as ctrl-D does
-ctrl-C        stops an answer; at the prompt it leaves`
+ctrl-C        stops an answer; at the prompt it clears the line`
 
 // talk is a conversation with a person at a terminal.
 type talk struct {
@@ -39,6 +39,11 @@ func (t *talk) loop(ctx context.Context) error {
 	dim(t.stdout, "/? lists the commands, ctrl-D leaves")
 	for {
 		text, err := lines.read(ctx)
+		if errors.Is(err, errCtrlC) {
+			fmt.Fprintln(t.stdout)
+			dim(t.stdout, "ctrl-D or /bye leaves")
+			continue
+		}
 		if err != nil {
 			fmt.Fprintln(t.stdout) // the prompt's line
 			if errors.Is(err, io.EOF) {

@@ -290,7 +290,10 @@ func TestChatInterrupt(t *testing.T) {
 		}
 	}
 	term.await(promptLine)
-	term.send(ctrlC)
+	term.send("half a line" + ctrlC)
+	term.await("ctrl-D or /bye leaves")
+	term.await(promptLine)
+	term.send(ctrlD)
 	term.wantStatus(exitOK)
 	if !term.cooked() {
 		t.Error("the terminal stays raw")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -21,18 +22,31 @@ const (
 type lineReader struct {
 	in, out *os.File
 	term    *term.Terminal
+	ctrlC   bool // seen in what was read last
 }
+
+// errCtrlC is what reading a line ends with when the user presses ctrl-C.
+var errCtrlC = errors.New("ctrl-C")
 
 func newLineReader(in, out *os.File) *lineReader {
-	both := struct {
-		io.Reader
-		io.Writer
-	}{in, out}
-	return &lineReader{in, out, term.NewTerminal(both, promptLine)}
+	l := &lineReader{in: in, out: out}
+	l.term = term.NewTerminal(l, promptLine)
+	return l
 }
 
+// Read and Write are the terminal's own two ends. The terminal makes io.EOF of
+// ctrl-C and of ctrl-D; Read remembers which it was.
+func (l *lineReader) Read(p []byte) (int, error) {
+	n, err := l.in.Read(p)
+	l.ctrlC = bytes.IndexByte(p[:n], 0x03) >= 0
+	return n, err
+}
+
+func (l *lineReader) Write(p []byte) (int, error) { return l.out.Write(p) }
+
 // read returns what the user enters: a line, or all lines of a paste with what
-// is typed after it. ctrl-C and ctrl-D are io.EOF.
+// is typed after it. ctrl-C is errCtrlC, and what was typed is gone; ctrl-D on
+// an empty line is io.EOF.
 func (l *lineReader) read(ctx context.Context) (_ string, err error) {
 	state, err := term.MakeRaw(int(l.in.Fd()))
 	if err != nil {
@@ -50,6 +64,12 @@ func (l *lineReader) read(ctx context.Context) (_ string, err error) {
 		text, err = l.lines()
 		return err
 	})
+	if errors.Is(err, io.EOF) && l.ctrlC {
+		fresh := term.NewTerminal(l, promptLine)
+		fresh.History = l.term.History
+		l.term = fresh
+		err = errCtrlC
+	}
 	if err != nil {
 		return "", err // text is not ours if the reading goes on
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/inkling-go/inkling/binding"
@@ -50,6 +52,9 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 		return opt, err
 	}
 	if st.IsDir() {
+		if err := notCheckpoint(o.model); err != nil {
+			return opt, err
+		}
 		if opt.Model, err = convertCached(ctx, o.model, o.stderr); err != nil {
 			return opt, err
 		}
@@ -58,7 +63,10 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 	if !ok {
 		return opt, nil
 	}
-	none := opt.MMProj == "off"
+	if opt.MMProj == "off" {
+		return opt, fmt.Errorf("%s: --mmproj off leaves the projector out that it needs", describe(p))
+	}
+	none := false
 	if opt.MMProj == "" {
 		found, err := engine.FindProjector(opt.Model)
 		none = found == "" && err == nil // which of several it is, the engine asks
@@ -67,6 +75,18 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 		return opt, fmt.Errorf("%s: %s has no projector (mmproj file): --mmproj names one", describe(p), opt.Model)
 	}
 	return opt, nil
+}
+
+// notCheckpoint says what a folder without a checkpoint holds instead.
+func notCheckpoint(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); !errors.Is(err, fs.ErrNotExist) {
+		return nil // or the converter says what is wrong
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("%s: neither a checkpoint (config.json) nor GGUF files are in this folder", dir)
+	}
+	return fmt.Errorf("%s: no checkpoint is in this folder (config.json); name one of its GGUF files, such as %s", dir, files[0])
 }
 
 // answer generates one turn and prints it as it comes. With an error comes what

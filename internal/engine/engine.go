@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -55,6 +56,9 @@ func (o *Options) setDefaults() error {
 		if *n.v == 0 {
 			*n.v = n.def
 		}
+	}
+	if n := runtime.NumCPU(); o.Threads > n {
+		return fmt.Errorf("threads: %d is more than the %d cores of this machine: ggml's threads wait for each other by spinning", o.Threads, n)
 	}
 	if o.Context < 0 {
 		return fmt.Errorf("ctx-size: %d is negative", o.Context)
@@ -152,37 +156,58 @@ func (e *Engine) openProjector(p models.Params) (err error) {
 }
 
 // FindProjector looks beside a text GGUF for its projector: mmproj-NAME.gguf
-// for NAME.gguf, or else the only one whose name, without its type, begins the
-// model's name or says nothing, as mmproj-F16.gguf. It returns "" if there is
-// none, and an error if the choice is not clear.
+// for NAME.gguf, or else one whose name, without its type, begins the model's
+// name or says nothing, as mmproj-F16.gguf. Of several types the one nearest to
+// the published BF16 is taken. It returns "" if there is none, and an error if
+// several of one type may be meant. A link that has none beside it is followed.
 func FindProjector(model string) (string, error) {
+	found, err := projectorBeside(model)
+	if found != "" || err != nil {
+		return found, err
+	}
+	if target, err := filepath.EvalSymlinks(model); err == nil && target != model {
+		return projectorBeside(target)
+	}
+	return "", nil
+}
+
+// weightTypes are the types of projectors, the preferred ones first.
+var weightTypes = []string{"bf16", "f16", "f32", "q8_0"}
+
+func projectorBeside(model string) (string, error) {
 	all, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(model)), "mmproj*.gguf"))
 	if err != nil {
 		return "", err
 	}
 	name := strings.TrimSuffix(filepath.Base(model), ".gguf")
-	var related []string
+	related := map[string][]string{} // by type
 	for _, p := range all {
 		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(filepath.Base(p), ".gguf"), "mmproj"), "-")
 		if of == name {
 			return p, nil
 		}
-		stem := strings.TrimSuffix(weightType.ReplaceAllString(of, ""), "-")
+		typ := strings.ToLower(of[strings.LastIndexByte(of, '-')+1:])
+		stem := of
+		if slices.Contains(weightTypes, typ) {
+			stem = strings.TrimSuffix(of[:len(of)-len(typ)], "-")
+		} else {
+			typ = ""
+		}
 		if stem == "" || stem == "model" || name == stem || strings.HasPrefix(name, stem+"-") {
-			related = append(related, p)
+			related[typ] = append(related[typ], p)
 		}
 	}
-	switch len(related) {
-	case 0:
-		return "", nil
-	case 1:
-		return related[0], nil
+	for _, typ := range append([]string{""}, weightTypes...) {
+		switch ps := related[typ]; len(ps) {
+		case 0:
+		case 1:
+			return ps[0], nil
+		default:
+			return "", fmt.Errorf("%s: several projectors may belong to it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(ps, ", "))
+		}
 	}
-	return "", fmt.Errorf("%s: several projectors may belong to it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(related, ", "))
+	return "", nil
 }
-
-// weightType matches the type at the end of a file's name.
-var weightType = regexp.MustCompile(`(?i)(bf16|f16|f32|q8_0)$`)
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)

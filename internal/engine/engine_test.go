@@ -289,6 +289,7 @@ func TestOpenErrors(t *testing.T) {
 		{"context above the model's", Options{Model: text, Context: 9000}, "8192"},
 		{"cache type", Options{Model: text, KV: binding.I32}, "want f32, f16, bf16 or q8_0"},
 		{"threads", Options{Model: text, Threads: -1}, "threads"},
+		{"more threads than cores", Options{Model: text, Threads: 500}, "cores"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, err := Open(context.Background(), c.opt)
@@ -344,8 +345,9 @@ func TestFindProjector(t *testing.T) {
 		{"a stranger", "m-Q4_K_M.gguf", []string{"mmproj-other-F16.gguf"}, "", false},
 		{"name in front", "Inkling-Small-UD-IQ3_XXS-00001-of-00003.gguf", []string{"mmproj-Inkling-Small-F16.gguf", "mmproj-Inkling-F32.gguf.txt"}, "mmproj-Inkling-Small-F16.gguf", false},
 		{"without a name", "m.gguf", []string{"mmproj-model-f16.gguf"}, "mmproj-model-f16.gguf", false},
-		{"two types", "m-Q4_K_M.gguf", []string{"mmproj-m-F16.gguf", "mmproj-m-BF16.gguf"}, "", true},
-		{"two strangers", "m-Q4_K_M.gguf", []string{"mmproj-F16.gguf", "mmproj-BF16.gguf"}, "", true},
+		{"two types", "m-Q4_K_M.gguf", []string{"mmproj-m-F16.gguf", "mmproj-m-BF16.gguf"}, "mmproj-m-BF16.gguf", false},
+		{"two without a name", "m-Q4_K_M.gguf", []string{"mmproj-F16.gguf", "mmproj-q8_0.gguf"}, "mmproj-F16.gguf", false},
+		{"two of one type", "m-Q4_K_M.gguf", []string{"mmproj-m-F16.gguf", "mmproj-F16.gguf"}, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "with [brackets]")
@@ -370,6 +372,27 @@ func TestFindProjector(t *testing.T) {
 				t.Errorf("found nothing, want %q", want)
 			}
 		})
+	}
+}
+
+// TestFindProjectorOfLink: the projector of a link lies beside what it points to.
+func TestFindProjectorOfLink(t *testing.T) {
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there")
+	if err := os.Mkdir(there, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"m-F16.gguf", "mmproj-m-F16.gguf"} {
+		if err := os.WriteFile(filepath.Join(there, f), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(dir, "link.gguf")
+	if err := os.Symlink(filepath.Join(there, "m-F16.gguf"), link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FindProjector(link); err != nil || filepath.Base(got) != "mmproj-m-F16.gguf" {
+		t.Errorf("found %q, %v", got, err)
 	}
 }
 
