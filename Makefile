@@ -79,7 +79,9 @@ demo-kimi: build ## the same with a Kimi checkpoint and a short clip
 	bin/convert-inkling testdata/kimi-tiny -o $(KIMI_DEMO) --outtype bf16 --force
 	go run ./examples/draw $(KIMI_DEMO)/clip.gif
 	bin/inkling-run run $(KIMI_DEMO)/kimi-tiny-BF16.gguf "What happens in the clip?" --video $(KIMI_DEMO)/clip.gif --temp 0 --verbose </dev/null
- ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
+
+.PHONY: test
+test: headers ## all tests that need no GPU: units, goldens, seeds of the fuzz targets, commands
 	go test -timeout 30m ./...
 
 .PHONY: test-ops
