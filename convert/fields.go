@@ -70,6 +70,9 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !st.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return nil, &FormatError{path, -1, "not a regular file"}
+	}
 	if st.Size() > limit {
 		return nil, &FormatError{path, -1, fmt.Sprintf("%d bytes, want at most %d", st.Size(), limit)}
 	}

@@ -114,6 +114,9 @@ func (w *wanted) check(info gguf.TensorInfo) error {
 	if !t.Known() {
 		return fmt.Errorf("tensor %q: type %s is not one of this build's ggml (build with GGML_DIR= and a newer tree)", w.name, info.Type)
 	}
+	if t != binding.F32 && t != binding.F16 && t != binding.BF16 && !t.Quantized() {
+		return fmt.Errorf("tensor %q: type %s, want one of weights", w.name, info.Type)
+	}
 	if w.f32 && t != binding.F32 {
 		return fmt.Errorf("tensor %q: type %s, want f32", w.name, info.Type)
 	}

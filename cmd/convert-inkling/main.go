@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	_ "github.com/inkling-go/inkling/convert/inkling"
@@ -19,9 +20,10 @@ import (
 )
 
 const (
-	exitOK = iota
-	exitError
-	exitUsage
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
 func main() {
@@ -38,12 +40,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "convert-inkling: %v\nRun 'convert-inkling --help' for usage.\n", err)
+		fmt.Fprintf(stderr, "convert-inkling: %s (--help shows the usage)\n", oneLine(err))
 		return exitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "convert-inkling: interrupted; --resume goes on from here")
+		return exitInterrupted
 	default:
-		fmt.Fprintf(stderr, "convert-inkling: %v%s\n", err, hint(err))
+		fmt.Fprintf(stderr, "convert-inkling: %s%s\n", oneLine(err), hint(err))
 	}
 	return exitError
 }
+
+// oneLine joins the lines of an error: several that happened together are one each.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

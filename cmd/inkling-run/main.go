@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
 
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
@@ -52,8 +53,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-// oneLine joins the lines of a message: several errors that happened together
-// are one each.
+// maxMessage bounds a message that quotes its cause.
+const maxMessage = 2000
+
+// oneLine joins the lines of a message, which are several errors that happened
+// together, writes out control characters, and cuts what is too long to read.
 func oneLine(msg string) string {
-	return strings.Join(strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	msg = strings.Join(strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	if len(msg) > maxMessage {
+		msg = strings.ToValidUTF8(msg[:maxMessage], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, msg)
 }

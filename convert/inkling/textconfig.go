@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/inkling-go/inkling/convert"
 )
@@ -149,8 +150,22 @@ func checkSizes(f *convert.Fields, t *textConfig) {
 	if t.sconvKernelSize < 2 {
 		f.Failf("%s is %d, want at least 2", f.Name("sconv_kernel_size"), t.sconvKernelSize)
 	}
-	if t.mupDivisor <= 0 {
-		f.Failf("%s is %v, want more than 0", f.Name("logits_mup_width_multiplier"), t.mupDivisor)
+	for _, v := range []struct {
+		name  string
+		value float64
+		zero  bool // is allowed
+	}{
+		{"logits_mup_width_multiplier", t.mupDivisor, false},
+		{"rms_norm_eps", t.rmsNormEps, false},
+		{"route_scale", t.routeScale, false},
+		{"log_scaling_alpha", t.logScalingAlpha, true},
+	} {
+		switch {
+		case v.zero && !(v.value >= 0 && float32(v.value) < math.MaxFloat32):
+			f.Failf("%s is %v, want 0 or more", f.Name(v.name), v.value)
+		case !v.zero && !(float32(v.value) > 0 && float32(v.value) < math.MaxFloat32):
+			f.Failf("%s is %v, want more than 0", f.Name(v.name), v.value)
+		}
 	}
 	for _, kv := range []struct {
 		name  string

@@ -186,7 +186,7 @@ func (g *generation) answer(ctx context.Context, logits []float32) error {
 		id, err := smp.next(logits, ids)
 		if err != nil {
 			e.seq.reset()
-			return err
+			return fmt.Errorf("%s: %w", e.opt.Model, err)
 		}
 		ids = append(ids, id)
 		g.res.IDs = append(g.res.IDs, id)

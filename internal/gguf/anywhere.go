@@ -3,7 +3,6 @@ package gguf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 )
 
@@ -12,7 +11,7 @@ import (
 // with [Writer.Kept] which bytes are good, and writes the others by
 // [Writer.WriteAt]. Without such a file the error wraps fs.ErrNotExist.
 func Reopen(path string) (*Writer, error) {
-	f, err := os.OpenFile(path+partialSuffix, os.O_RDWR, 0)
+	f, err := claim(path+partialSuffix, false)
 	if err != nil {
 		return nil, err
 	}

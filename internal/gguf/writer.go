@@ -56,9 +56,10 @@ type Writer struct {
 var errClosed = errors.New("writer is closed")
 
 // Create starts a file, truncating what an earlier attempt left in path.partial.
-// An existing file at path stays until Commit replaces it.
+// An existing file at path stays until Commit replaces it. It is an error if
+// another process is at work on the same file.
 func Create(path string) (*Writer, error) {
-	f, err := os.Create(path + partialSuffix)
+	f, err := claim(path+partialSuffix, true)
 	if err != nil {
 		return nil, err
 	}
@@ -273,13 +274,22 @@ func (w *Writer) commit() error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
-	if err := w.file.Close(); err != nil {
-		return err
+	// The name first: with the file its lock is let go. Windows renames closed files only.
+	if runtime.GOOS == "windows" {
+		if err := w.file.Close(); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(w.path+partialSuffix, w.path); err != nil {
 		return err
 	}
+	f := w.file
 	w.file = nil
+	if runtime.GOOS != "windows" {
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
 	return syncDir(filepath.Dir(w.path))
 }
 
@@ -289,8 +299,13 @@ func (w *Writer) Abort() error {
 	if w.file == nil {
 		return nil
 	}
-	_ = w.file.Close() // fails if Commit got as far as closing; the data is not wanted
+	f := w.file
 	w.file = nil
+	if runtime.GOOS == "windows" { // removes closed files only
+		_ = f.Close() // fails if Commit got as far as closing; the data is not wanted
+		return os.Remove(w.path + partialSuffix)
+	}
+	defer f.Close() // last, since its lock goes with it
 	return os.Remove(w.path + partialSuffix)
 }
 

@@ -28,6 +28,10 @@ type File struct {
 
 // Open maps the file at path. Links are followed.
 func Open(path string) (*File, error) {
+	// Before opening: a pipe would wait for its other end.
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "map", Path: path, Err: ErrNotRegular}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err // names the operation and the path

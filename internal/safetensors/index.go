@@ -22,6 +22,9 @@ func readIndex(path string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !st.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return nil, fmt.Errorf("%s: %w", path, formatErrorf(0, "not a regular file"))
+	}
 	if st.Size() > maxHeader {
 		return nil, fmt.Errorf("%s: %w", path, formatErrorf(0, "index of %d bytes, want at most %d", st.Size(), maxHeader))
 	}

@@ -27,6 +27,10 @@ func LoadTokenizerJSON(path string) (*Vocab, error) {
 }
 
 func readBounded(path string) ([]byte, error) {
+	// Before opening: a pipe would wait for its other end.
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, formatErrorf(path, "not a regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,11 @@
 package inkling
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -141,6 +144,70 @@ func TestComputeMemory(t *testing.T) {
 			}
 			c.Close()
 		}
+	}
+}
+
+// TestWeightTypes: integers are no weights, whatever the file says.
+func TestWeightTypes(t *testing.T) {
+	path := writeShape(t, nil)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The record of a tensor: its name, the number of dimensions, these, the type.
+	name := []byte("blk.0.attn_q.weight")
+	at := bytes.Index(data, name) + len(name) + 4 + 2*8
+	if binary.LittleEndian.Uint32(data[at:]) != uint32(gguf.Q4_0) {
+		t.Fatal("no type where it was expected")
+	}
+	binary.LittleEndian.PutUint32(data[at:], uint32(gguf.Q4_1)) // of another size
+	bad := filepath.Join(t.TempDir(), "bad.gguf")
+	if err := os.WriteFile(bad, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := gguf.Open(bad); err == nil {
+		f.Close()
+		t.Error("a type of another size: no error")
+	}
+	w, err := gguf.Create(bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	var infos []gguf.TensorInfo
+	src := openGGUF(t, path)
+	for _, key := range src.Keys() {
+		if v, ok := src.Value(key); ok {
+			if err := w.Set(key, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, info := range src.Tensors() {
+		if info.Name == string(name) {
+			info.Type = gguf.I32
+		}
+		if err := w.AddTensor(info.Name, info.Type, info.Dims); err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	for _, info := range infos {
+		row, err := info.Type.RowBytes(info.Dims[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		zeros := make([]byte, row*(info.Elems()/info.Dims[0]))
+		if err := w.WriteTensor(info.Name, func(w io.Writer) error { _, err := w.Write(zeros); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = models.Open(openGGUF(t, bad), models.Params{Backend: newBackend(t)})
+	if err == nil || !strings.Contains(err.Error(), "blk.0.attn_q.weight") || !strings.Contains(err.Error(), "i32") {
+		t.Errorf("error %v, want one that names the tensor and its type", err)
 	}
 }
 
