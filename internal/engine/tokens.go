@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/inkling-go/inkling/internal/chat"
@@ -11,6 +12,11 @@ import (
 // that end an answer, the ones that are never in one, and the placeholders.
 func (e *Engine) openTokens() (err error) {
 	if e.vocab, err = token.FromGGUF(e.text); err != nil {
+		var broken *token.FormatError
+		var foreign *token.UnsupportedError
+		if errors.As(err, &broken) || errors.As(err, &foreign) { // these know the key, not the file
+			err = fmt.Errorf("%s: %w", e.opt.Model, err)
+		}
 		return err
 	}
 	used := e.model.Config().Vocab
