@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/inkling-go/inkling/internal/gguf"
 )
 
 // journal is a file beside the outputs that lists which checkpoint tensors are
@@ -58,26 +60,46 @@ func (w *writing) openJournal() error {
 	j := &journal{path: w.outs[0].journalPath()}
 	w.journal = j
 	if w.o.Resume {
-		head, err := j.read()
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case head.Run != run:
-			return fmt.Errorf("%s: %w", j.path, ErrOtherRun)
-		default:
-			if w.units, err = units(w.src, w.targets, head.Chunk); err != nil {
-				return err
-			}
-			j.resumed = true
-			j.file, err = os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+		if found, err := w.resumeJournal(j, run); found || err != nil {
 			return err
 		}
 	}
-	if j.file, err = os.Create(j.path); err != nil {
+	if j.file, err = gguf.Claim(j.path, true); err != nil {
 		return err
 	}
 	return j.line(journalHead{run, chunkBytes(w.o.Workers)})
+}
+
+// resumeJournal goes on with the journal of an earlier run, if there is one. A
+// journal that is not this run's stays as it is.
+func (w *writing) resumeJournal(j *journal, run string) (found bool, err error) {
+	f, err := gguf.Claim(j.path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	head, err := j.read()
+	if err != nil {
+		return true, err
+	}
+	if head.Run != run {
+		return true, fmt.Errorf("%s: %w", j.path, ErrOtherRun)
+	}
+	if w.units, err = units(w.src, w.targets, head.Chunk); err != nil {
+		return true, err
+	}
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		return true, err
+	}
+	j.resumed, j.file = true, f
+	return true, nil
 }
 
 // fingerprint returns a hash of the outputs' headers and of the shards' names, sizes
@@ -150,11 +172,11 @@ func (j *journal) end(remove bool) error {
 	if j.file == nil {
 		return nil
 	}
-	err := j.file.Close()
-	if remove {
-		err = errors.Join(err, os.Remove(j.path))
+	var err error
+	if remove { // while it is ours
+		err = os.Remove(j.path)
 	}
-	return err
+	return errors.Join(err, j.file.Close())
 }
 
 // resume reads what an earlier run has written and returns the units that are not

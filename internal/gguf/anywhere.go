@@ -11,7 +11,7 @@ import (
 // with [Writer.Kept] which bytes are good, and writes the others by
 // [Writer.WriteAt]. Without such a file the error wraps fs.ErrNotExist.
 func Reopen(path string) (*Writer, error) {
-	f, err := claim(path+partialSuffix, false)
+	f, err := Claim(path+partialSuffix, false)
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,14 @@ import (
 	"os"
 )
 
-// errBusy is the reason when a file is in the hands of another process.
-var errBusy = errors.New("another process is writing it")
+// ErrBusy is wrapped by the error for a file that another process is writing.
+var ErrBusy = errors.New("another process is writing it")
 
-// claim opens a partial file for one writer at a time. The lock goes with the
-// file when it is closed, by whatever end the process meets.
-func claim(path string, create bool) (*os.File, error) {
+// Claim opens a partial file, or a file that belongs to one, for one writer at a
+// time: created empty, or as it is. The lock goes with the file when it is
+// closed, by whatever end the process meets. Give the file its name, or remove
+// it, before that.
+func Claim(path string, create bool) (*os.File, error) {
 	flags := os.O_RDWR
 	if create {
 		flags |= os.O_CREATE

@@ -22,11 +22,11 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, open := range map[string]func(string) (*Writer, error){"Create": Create, "Reopen": Reopen} {
-		if w, err := open(path); !errors.Is(err, errBusy) {
+		if w, err := open(path); !errors.Is(err, ErrBusy) {
 			if err == nil {
 				w.Abort()
 			}
-			t.Errorf("%s of a file that is being written: error %v, want %v", name, err, errBusy)
+			t.Errorf("%s of a file that is being written: error %v, want %v", name, err, ErrBusy)
 		}
 	}
 	if err := first.Commit(); err != nil {

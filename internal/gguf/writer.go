@@ -59,7 +59,7 @@ var errClosed = errors.New("writer is closed")
 // An existing file at path stays until Commit replaces it. It is an error if
 // another process is at work on the same file.
 func Create(path string) (*Writer, error) {
-	f, err := claim(path+partialSuffix, true)
+	f, err := Claim(path+partialSuffix, true)
 	if err != nil {
 		return nil, err
 	}

@@ -83,14 +83,9 @@ func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
 		s.begin(b.Seq, len(b.Tokens))
 	}
 	sh := shapeOf(s, bs)
-	var err error
-	if m.OnTap != nil {
-		err = layers.RunTapped(m.be, bs, logits, m.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
-			return m.newStep(s, sh, onTap)
-		})
-	} else {
-		err = m.exec.Run(sh, sh.few(), bs, logits, func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
-	}
+	err := m.exec.RunStep(sh, sh.few(), bs, logits, m.OnTap, func(tap layers.GraphTap) *layers.Step[[]models.Batch] {
+		return m.newStep(s, sh, tap)
+	})
 	if err != nil {
 		return err
 	}
@@ -101,9 +96,9 @@ func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
 }
 
 // newStep builds the graph of shape sh on the cache s.
-func (m *Model) newStep(s *cache, sh shape, onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]models.Batch] {
+func (m *Model) newStep(s *cache, sh shape, tap layers.GraphTap) *layers.Step[[]models.Batch] {
 	g := m.be.NewGraph((nodesPerLayer+nodesPerBlock*m.windowBlocks(sh))*m.cfg.blockCount + nodesPerLayer)
-	g.OnTap = onTap
+	g.OnTap = tap
 	st := newStep(g, m.cfg, s, sh)
 	out := g.Output(st.build(g, m.w))
 	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: st.filler()}

@@ -5,10 +5,21 @@ import "github.com/inkling-go/inkling/binding"
 // OnTap is called with a named intermediate result. layer is -1 outside of layers.
 type OnTap func(name string, layer int, shape [4]int64, values []float32)
 
+// GraphTap is what Graph.OnTap has to be for a step that is tapped, else nil.
+type GraphTap = func(g *binding.Graph, t *binding.Tensor, name string, layer int)
+
+// RunStep is Run, or RunTapped if onTap is set.
+func (e *Executor[K, A]) RunStep(key K, few bool, arg A, out []float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
+	if onTap != nil {
+		return RunTapped(e.be, arg, out, onTap, build)
+	}
+	return e.Run(key, few, arg, out, func() *Step[A] { return build(nil) })
+}
+
 // RunTapped computes one step on a graph of its own whose named results are
 // kept, and calls onTap with each in the order of the graph: for comparing with
-// reference values. build gets what Graph.OnTap has to be.
-func RunTapped[A any](be *binding.Backend, arg A, out []float32, onTap OnTap, build func(func(*binding.Graph, *binding.Tensor, string, int)) *Step[A]) error {
+// reference values.
+func RunTapped[A any](be *binding.Backend, arg A, out []float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
 	type tap struct {
 		t     *binding.Tensor
 		name  string
