@@ -100,8 +100,8 @@ func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.R
 	switch {
 	case s.json:
 	case s.showSpecial:
-		r.OnToken = func(id int32, _ []byte) error {
-			piece, _ := s.eng.Vocab().Token(id)
+		r.OnToken = func(t engine.Token) error {
+			piece, _ := s.eng.Vocab().Token(t.ID)
 			return p.text(special.Push(piece))
 		}
 	default:

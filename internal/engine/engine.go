@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,13 +14,6 @@ import (
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/token"
 	"github.com/inkling-go/inkling/models"
-)
-
-// Errors that callers tell apart.
-var (
-	ErrClosed      = errors.New("the model is closed")
-	ErrContextFull = models.ErrContextFull // a prompt that does not fit
-	ErrNoProjector = errors.New("no projector (mmproj file) is loaded")
 )
 
 // DefaultContext is the context length when Options names none: what the model
@@ -39,6 +31,10 @@ type Options struct {
 	UBatch  int           // prompt rows in one graph; 0: 512
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
+
+	Parallel int   // sequences that are computed at once, each with room for Context positions; 0: 1
+	Queue    int   // requests that may wait for one; 0: 64
+	CacheRAM int64 // bytes of host memory for saved states of prompts; 0: none but what a sequence needs
 
 	ImageRescale   float64 // factor for the size of pictures; 0: the model's own, which is none for the published ones
 	MaxClipPatches int     // patches of a clip that a tower sees at once; 0: the projector's default
@@ -88,6 +84,7 @@ type Engine struct {
 	never    []int32
 	defaults Sampling
 	seq      sequence
+	stats    counters
 
 	jobs chan func()
 	quit chan struct{}

@@ -200,7 +200,7 @@ func TestInterrupt(t *testing.T) {
 			go func() { time.Sleep(20 * time.Millisecond); cancel() }()
 		} else {
 			r = question("Count to ten.")
-			r.OnToken = func(int32, []byte) error { stop(); return nil }
+			r.OnToken = func(Token) error { stop(); return nil }
 		}
 		_, err := e.Generate(ctx, r)
 		if !errors.Is(err, context.Canceled) {

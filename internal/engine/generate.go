@@ -11,48 +11,6 @@ import (
 	"github.com/inkling-go/inkling/internal/chat"
 )
 
-// Request is one turn to generate.
-type Request struct {
-	Conversation chat.Conversation
-	Chat         chat.Options
-	Raw          bool   // take Prompt as it is, special tokens included, instead of the conversation
-	Prompt       string // of a raw request
-
-	Sampling  Sampling
-	MaxTokens int // 0: until the model stops or the context is full
-
-	Load   Load  // fetches media; nil: media are an error
-	Local  Local // finds clips in the file system; nil: they come by Load
-	Limits MediaLimits
-	Video  VideoSampling
-
-	// OnDelta is called with each piece of the answer, OnToken with each id and
-	// its spelling, OnPrompt while the prompt is computed; each may be nil.
-	OnDelta  func(chat.Delta) error
-	OnToken  func(id int32, piece []byte) error
-	OnPrompt func(done, total int)
-}
-
-// Reasons for the end of an answer, in OpenAI's words.
-const (
-	FinishStop      = "stop"
-	FinishLength    = "length"
-	FinishToolCalls = "tool_calls"
-)
-
-// Result is a generated turn.
-type Result struct {
-	Text, Reasoning string
-	ToolCalls       []chat.ToolCall
-	Warnings        []string // what the model was not made for, and what it got wrong
-	PromptIDs       []int32
-	IDs             []int32 // generated, the stop token included
-	FinishReason    string
-	Cached          int // prompt rows that were there from the turn before
-
-	PromptTime, GenerateTime time.Duration
-}
-
 // Generate computes one turn. Media are loaded by the caller's goroutine, and
 // everything that needs the model runs on the owner's. A result is returned
 // with the error when the context ended or a callback failed in the middle of
@@ -69,8 +27,14 @@ func (e *Engine) Generate(ctx context.Context, r *Request) (*Result, error) {
 		return nil, fmt.Errorf("the prompt has %d tokens, the context %d: %w: shorten it or give a larger --ctx-size (the model allows %d)",
 			n, e.opt.Context, ErrContextFull, e.model.Config().Context)
 	}
-	g := &generation{e: e, r: r, p: p, res: &Result{PromptIDs: p.ids}}
-	err = e.do(ctx, func() error { return g.run(ctx) })
+	g := &generation{e: e, r: r, p: p, res: &Result{PromptIDs: p.ids, PromptTokens: len(p.ids)}}
+	queued := time.Now()
+	err = e.do(ctx, func() error {
+		g.res.Queued = time.Since(queued)
+		return g.run(ctx)
+	})
+	g.res.GeneratedTokens = len(g.res.IDs)
+	e.stats.count(g.res, err)
 	return g.res, err
 }
 
@@ -219,7 +183,7 @@ func (g *generation) answer(ctx context.Context, logits []float32) error {
 
 func (g *generation) emit(id int32, ds []chat.Delta) error {
 	if g.r.OnToken != nil {
-		if err := g.r.OnToken(id, g.e.vocab.Piece(id)); err != nil {
+		if err := g.r.OnToken(Token{ID: id, Piece: g.e.vocab.Piece(id)}); err != nil {
 			return err
 		}
 	}
@@ -250,6 +214,12 @@ func (g *generation) deltas(ds []chat.Delta) error {
 func (e *Engine) Tokenize(ctx context.Context, r *Request) ([]int32, error) {
 	p, err := e.prompt(ctx, r)
 	return p.ids, err
+}
+
+// CountTokens is the number of rows that the prompt of a request has.
+func (e *Engine) CountTokens(ctx context.Context, r *Request) (int, error) {
+	p, err := e.prompt(ctx, r)
+	return len(p.ids), err
 }
 
 // Spell writes ids out for a person to read, special tokens included.

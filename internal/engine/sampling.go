@@ -17,7 +17,12 @@ type Sampling struct {
 	MinP          float32 // keep those with at least this share of the most likely one's probability; 0: all
 	RepeatPenalty float32 // divides (or multiplies, if negative) the logits of recent tokens; 1: off
 	RepeatLastN   int     // how many tokens are recent; -1: the whole context
-	Seed          uint64  // of the random numbers; the same seed gives the same text
+
+	// Taken from the logits of tokens that the answer holds: once, and for each
+	// time that it holds them; 0: off.
+	PresencePenalty, FrequencyPenalty float32
+
+	Seed uint64 // of the random numbers; the same seed gives the same text
 }
 
 // DefaultSampling is plain sampling at temperature 1.
@@ -39,11 +44,17 @@ func (s Sampling) Validate() error {
 		return fmt.Errorf("min-p %g: want 0 to 1", s.MinP)
 	case !finite(s.RepeatPenalty) || s.RepeatPenalty <= 0:
 		return fmt.Errorf("repeat-penalty %g: want more than 0 (1: off)", s.RepeatPenalty)
+	case !(abs(s.PresencePenalty) <= 2):
+		return fmt.Errorf("presence-penalty %g: want -2 to 2", s.PresencePenalty)
+	case !(abs(s.FrequencyPenalty) <= 2):
+		return fmt.Errorf("frequency-penalty %g: want -2 to 2", s.FrequencyPenalty)
 	case s.RepeatLastN < -1:
 		return fmt.Errorf("repeat-last-n %d: want -1 (whole context), 0 (off) or more", s.RepeatLastN)
 	}
 	return nil
 }
+
+func abs(v float32) float32 { return float32(math.Abs(float64(v))) }
 
 // candidate is a token that may be chosen.
 type candidate struct {

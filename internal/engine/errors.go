@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/inkling-go/inkling/models"
+)
+
+// Errors that callers tell apart.
+var (
+	ErrClosed      = errors.New("the model is closed")
+	ErrBusy        = errors.New("too many requests are waiting")
+	ErrContextFull = models.ErrContextFull // a prompt that does not fit
+	ErrNoProjector = errors.New("no projector (mmproj file) is loaded")
+)
+
+// RequestError reports a request that can not be answered as it is: the fault is
+// the caller's, and the same request will fail again.
+type RequestError struct {
+	Param string // the setting that is wrong, in the words of OpenAI's API; empty if it is none in particular
+	Err   error
+}
+
+func (e *RequestError) Error() string {
+	if e.Param == "" {
+		return e.Err.Error()
+	}
+	return e.Param + ": " + e.Err.Error()
+}
+
+// Unwrap returns what is wrong.
+func (e *RequestError) Unwrap() error { return e.Err }
