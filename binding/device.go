@@ -74,6 +74,7 @@ type Backend struct {
 	b      C.ggml_backend_t
 	pool   *C.struct_ggml_threadpool
 	flag   *C.int
+	plan   bool // see NewPlanner
 	closed bool
 }
 
@@ -100,6 +101,19 @@ func NewBackend(d Device, threads int) (*Backend, error) {
 		C.inkling_cpu_set_abort_flag(b, be.flag)
 	}
 	return be, nil
+}
+
+// NewPlanner opens d for planning: what is declared on the backend is measured and
+// never allocated, so that a model can be laid out that fits no memory of this
+// machine. Writes to such tensors are dropped, and reads leave the destination
+// as it is; graphs can be measured, and must not be allocated or computed.
+func NewPlanner(d Device) (*Backend, error) {
+	b, err := NewBackend(d, 1)
+	if err != nil {
+		return nil, err
+	}
+	b.plan = true
+	return b, nil
 }
 
 // Device returns the device that b computes on.

@@ -75,6 +75,9 @@ func (m *Memory) Alloc() error {
 	if !m.unplaced() {
 		return nil
 	}
+	if m.be.plan {
+		return m.reserve()
+	}
 	outOfMemory := fmt.Errorf("device %s: out of memory", m.be.dev.Name())
 	if !m.be.dev.IsCPU() {
 		buf := C.ggml_backend_alloc_ctx_tensors(m.ctx, m.be.b)
@@ -109,9 +112,28 @@ func (m *Memory) Alloc() error {
 	return nil
 }
 
+// reserve counts what Alloc would take. ggml leaves tensors alone that are in a
+// buffer and have no data yet: an empty one stands for the memory.
+func (m *Memory) reserve() error {
+	buft := C.ggml_backend_get_default_buffer_type(m.be.b)
+	size := C.ggml_backend_alloc_ctx_tensors_from_buft_size(m.ctx, buft)
+	buf := C.ggml_backend_buft_alloc_buffer(buft, 0)
+	if buf == nil {
+		return fmt.Errorf("device %s: can not be planned for", m.be.dev.Name())
+	}
+	m.bufs = append(m.bufs, buf)
+	m.size += int64(size)
+	for t := C.ggml_get_first_tensor(m.ctx); t != nil; t = C.ggml_get_next_tensor(m.ctx, t) {
+		if t.data == nil && t.buffer == nil {
+			t.buffer = buf
+		}
+	}
+	return nil
+}
+
 func (m *Memory) unplaced() bool {
 	for t := C.ggml_get_first_tensor(m.ctx); t != nil; t = C.ggml_get_next_tensor(m.ctx, t) {
-		if t.data == nil {
+		if t.data == nil && t.buffer == nil {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func (t *Tensor) SetBytes(x []byte, off int64) {
 	if off < 0 || off+int64(len(x)) > t.Bytes() {
 		fail("tensor_set", "%d bytes at offset %d do not fit", []*Tensor{t}, len(x), off)
 	}
-	if len(x) > 0 {
+	if len(x) > 0 && !t.planned() {
 		C.ggml_backend_tensor_set(t.c(), unsafe.Pointer(&x[0]), C.size_t(off), C.size_t(len(x)))
 	}
 }
@@ -80,7 +80,7 @@ func set[T any](t *Tensor, want DType, x []T, size int64) {
 	if t.Type() != want || int64(len(x)) > t.Elems() || !t.Contiguous() {
 		fail("tensor_set", "%d values of type %s do not fit", []*Tensor{t}, len(x), want)
 	}
-	if len(x) > 0 {
+	if len(x) > 0 && !t.planned() {
 		C.ggml_backend_tensor_set(t.c(), unsafe.Pointer(&x[0]), 0, C.size_t(int64(len(x))*size))
 	}
 }
@@ -96,7 +96,7 @@ func (t *Tensor) ReadBytes(dst []byte, off int64) {
 	if off < 0 || off+int64(len(dst)) > t.Bytes() {
 		fail("tensor_get", "%d bytes at offset %d lie outside", []*Tensor{t}, len(dst), off)
 	}
-	if len(dst) > 0 {
+	if len(dst) > 0 && !t.planned() {
 		C.ggml_backend_tensor_get(t.c(), unsafe.Pointer(&dst[0]), C.size_t(off), C.size_t(len(dst)))
 	}
 }
@@ -105,17 +105,20 @@ func get[T any](t *Tensor, want DType, dst []T, size int64) {
 	if t.Type() != want || int64(len(dst)) > t.Elems() || !t.Contiguous() {
 		fail("tensor_get", "%d values of type %s are not there", []*Tensor{t}, len(dst), want)
 	}
-	if len(dst) > 0 {
+	if len(dst) > 0 && !t.planned() {
 		C.ggml_backend_tensor_get(t.c(), unsafe.Pointer(&dst[0]), 0, C.size_t(int64(len(dst))*size))
 	}
 }
+
+// planned reports whether t has a place on a planner and no memory.
+func (t *Tensor) planned() bool { return t.c().data == nil && t.c().buffer != nil }
 
 // ZeroBytes fills n bytes from byte offset off on with zeros.
 func (t *Tensor) ZeroBytes(off, n int64) {
 	if off < 0 || n < 0 || off+n > t.Bytes() {
 		fail("tensor_memset", "%d bytes at offset %d lie outside", []*Tensor{t}, n, off)
 	}
-	if n > 0 {
+	if n > 0 && !t.planned() {
 		C.ggml_backend_tensor_memset(t.c(), 0, C.size_t(off), C.size_t(n))
 	}
 }
