@@ -92,6 +92,11 @@ test-ops: headers ## every ggml op and composition against its Go reference, on 
 test-huge: headers ## the converter's memory on a checkpoint of 8 GB (writes 15 GB to the folder for temporary files)
 	go test -count=1 -timeout 30m -run '^TestMemory' -v ./convert -args -huge
 
+# A module of its own, which downloads the programs it tests with.
+.PHONY: test-compat
+test-compat: headers ## that gguf-parser-go reads every file the converter writes (needs the network the first time)
+	cd test/compat/gguf && go test -count=1 -timeout 30m ./...
+
 # -p 1: the lines come in the order of the packages.
 PARITY := $(CURDIR)/build/parity.jsonl
 .PHONY: parity
