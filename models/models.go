@@ -50,7 +50,15 @@ type Batch struct {
 	Tokens    []int32   // one per row; ignored in media rows
 	Media     []float32 // [n_embd] for each media row, in the order of MediaRows
 	MediaRows []int32   // the rows that are media, ascending
-	Outputs   []int32   // the rows whose logits are wanted, ascending
+	Outputs   []int32   // the rows of which something is wanted, ascending
+}
+
+// Outputs is where a step puts its results: for every output row of its
+// batches, batch by batch, row by row. What is nil is not computed; one of them
+// must be there.
+type Outputs struct {
+	Logits []float32 // [n_outputs * Config().Vocab]
+	Hidden []float32 // [n_outputs * Config().Embd]: after the final norm, before the unembedding
 }
 
 // Model is a text decoder.
@@ -63,10 +71,8 @@ type Model interface {
 	// holds of each, and adds them to c. The result for a sequence does not
 	// depend on what else is in the step.
 	//
-	//	logits: [n_outputs * Config().Vocab], batch by batch, row by row
-	//
 	// After an error other than a wrong argument the sequences of the step must be Reset.
-	Forward(c Cache, batches []Batch, logits []float32) error
+	Forward(c Cache, batches []Batch, out Outputs) error
 	// ComputeBytes is the memory for intermediate results of the largest step:
 	// rows rows of one sequence at the end of a full cache. Nothing is allocated.
 	ComputeBytes(c Cache, rows int) (int64, error)

@@ -171,7 +171,7 @@ func (e *Engine) feed(ctx context.Context, p rows, first int, logits []float32, 
 // step runs the model and empties the sequence if that fails: what a broken
 // step leaves behind must never be seen by a later request.
 func (e *Engine) step(b models.Batch, logits []float32) error {
-	err := e.model.Forward(e.seq.cache, []models.Batch{b}, logits)
+	err := e.model.Forward(e.seq.cache, []models.Batch{b}, models.Outputs{Logits: logits})
 	if err != nil && !errors.Is(err, models.ErrContextFull) {
 		e.seq.reset()
 	}

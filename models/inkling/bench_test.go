@@ -19,7 +19,7 @@ func BenchmarkDecode(b *testing.B) {
 		if c.Pos(0) == c.Size() {
 			c.Reset(0)
 		}
-		if err := m.Forward(c, batch, logits); err != nil {
+		if err := m.Forward(c, batch, models.Outputs{Logits: logits}); err != nil {
 			b.Fatal(err)
 		}
 	}

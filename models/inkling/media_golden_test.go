@@ -243,7 +243,7 @@ func checkPromptGolden(t *testing.T, m *Model, g *testutil.Golden, name string, 
 	}
 	c := newTestCache(t, m, 256, binding.F32)
 	logits := make([]float32, 16*m.Config().Vocab)
-	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+	if err := m.Forward(c, []models.Batch{b}, models.Outputs{Logits: logits}); err != nil {
 		t.Fatal(err)
 	}
 	m.OnTap = nil

@@ -196,10 +196,10 @@ func (p *Projector) encodeTiles(ts *media.TileSet) ([]float32, error) {
 	out := make([]float32, ts.N*p.embd)
 	for i := 0; i < ts.N; i += tilesPerGraph {
 		n := min(tilesPerGraph, ts.N-i)
-		err := p.visionExec.Run(n, n < tilesPerGraph, ts.Pix[i*per:(i+n)*per], out[i*p.embd:(i+n)*p.embd], func() *layers.Step[[]float32] {
+		err := p.visionExec.Run(n, n < tilesPerGraph, ts.Pix[i*per:(i+n)*per], [][]float32{out[i*p.embd : (i+n)*p.embd]}, func() *layers.Step[[]float32] {
 			g := p.be.NewGraph(16*len(p.Vision.Layers) + 16)
 			x := g.Input("tiles", binding.F32, 3, side*side, int64(ts.Temporal), int64(n))
-			return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Out: g.Output(p.Vision.build(g, x))}
+			return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Outs: []*binding.Tensor{g.Output(p.Vision.build(g, x))}}
 		})
 		if err != nil {
 			return nil, err
@@ -220,10 +220,10 @@ func (p *Projector) encodeFrames(ids []int32) ([]float32, error) {
 	out := make([]float32, frames*p.embd)
 	for i := 0; i < frames; i += framesPerGraph {
 		n := min(framesPerGraph, frames-i)
-		err := p.audioExec.Run(n, n < framesPerGraph, ids[i*mels:(i+n)*mels], out[i*p.embd:(i+n)*p.embd], func() *layers.Step[[]int32] {
+		err := p.audioExec.Run(n, n < framesPerGraph, ids[i*mels:(i+n)*mels], [][]float32{out[i*p.embd : (i+n)*p.embd]}, func() *layers.Step[[]int32] {
 			g := p.be.NewGraph(32)
 			x := g.Input("ids", binding.I32, int64(mels*n))
-			return &layers.Step[[]int32]{Graph: g, Fill: x.SetInt32s, Out: g.Output(p.Audio.build(g, x))}
+			return &layers.Step[[]int32]{Graph: g, Fill: x.SetInt32s, Outs: []*binding.Tensor{g.Output(p.Audio.build(g, x))}}
 		})
 		if err != nil {
 			return nil, err

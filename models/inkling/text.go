@@ -6,8 +6,9 @@ import (
 
 // build records one step of the decoder.
 //
-//	res: [vocab, outs]   logits of the usable vocabulary
-func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
+//	logits: [vocab, outs]    of the usable vocabulary
+//	hidden: [n_embd, outs]
+func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 	// Rows of the tower enter as they are: the embedding norm is for tokens.
 	x := g.RMSNorm(g.GetRows(w.Embd, st.IDs), w.EmbdNorm, st.eps) // [n_embd, N*Seqs]
 	x = st.PutMedia(g, x)
@@ -36,6 +37,14 @@ func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 	x = g.GetRows(x, st.OutRows)
 	x = g.RMSNorm(x, w.Norm, st.eps)
 	g.Tap(x, "final_norm", -1)
-	// The padding of the vocabulary holds anything; it is never computed.
+	return st.Outputs(g, x, func(x *binding.Tensor) *binding.Tensor { return st.unembed(g, w, x) })
+}
+
+// unembed computes logits. The padding of the vocabulary holds anything; it is
+// never computed.
+//
+//	x:   [n_embd, n]
+//	res: [vocab, n]
+func (st *step) unembed(g *binding.Graph, w *weights, x *binding.Tensor) *binding.Tensor {
 	return g.MulMat(g.Rows(w.Output, 0, int64(st.unpadded)), g.Scale(x, 1/st.logitScaleDenom))
 }

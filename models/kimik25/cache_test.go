@@ -68,17 +68,17 @@ func TestSequences(t *testing.T) {
 				forward(t, m, alone, ids[n:n+2], false)
 				want = append(want, forward(t, m, alone, ids[n+2:n+4], true)...)
 			}
-			if err := m.Forward(together, bs, make([]float32, 3*vocab)); err != nil { // of different length: one by one
+			if err := m.Forward(together, bs, models.Outputs{Logits: make([]float32, 3*vocab)}); err != nil { // of different length: one by one
 				t.Fatal(err)
 			}
-			if err := m.Forward(together, steps, logits); err != nil { // alike: in one graph
+			if err := m.Forward(together, steps, models.Outputs{Logits: logits}); err != nil { // alike: in one graph
 				t.Fatal(err)
 			}
 			for i, seq := range []int{3, 0, 1} {
 				n := starts[seq]
 				steps[i] = batch(seq, ids[n+2:n+4], true)
 			}
-			if err := m.Forward(together, steps, logits); err != nil {
+			if err := m.Forward(together, steps, models.Outputs{Logits: logits}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.Close(t, "logits", logits, want, same)
@@ -115,7 +115,7 @@ func TestTruncateRestoreCopy(t *testing.T) {
 	must(c.Copy(1, 0))
 	b := batch(1, ids[30:40], false)
 	got := make([]float32, m.Config().Vocab)
-	must(m.Forward(c, []models.Batch{b}, got))
+	must(m.Forward(c, []models.Batch{b}, models.Outputs{Logits: got}))
 	testutil.Close(t, "the copy", got, want, same)
 
 	must(c.Restore(0, saved)) // cut back to it, not below
@@ -162,7 +162,7 @@ func TestForwardErrors(t *testing.T) {
 		{"output", []models.Batch{{Tokens: ids[:2], Outputs: []int32{-1}}}, vocab, "output row -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if err := m.Forward(c, tc.bs, make([]float32, tc.logits)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if err := m.Forward(c, tc.bs, models.Outputs{Logits: make([]float32, tc.logits)}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})

@@ -128,7 +128,7 @@ func (it *evalItem) answer(t *testing.T, m *Model, c models.Cache, rows []float3
 	}
 	c.Reset(0)
 	logits := make([]float32, m.Config().Vocab)
-	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+	if err := m.Forward(c, []models.Batch{b}, models.Outputs{Logits: logits}); err != nil {
 		t.Fatalf("%s: %v", it.ID, err)
 	}
 	for range n {

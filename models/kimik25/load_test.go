@@ -104,7 +104,7 @@ func forward(t testing.TB, m *Model, c models.Cache, ids []int32, all bool) []fl
 	t.Helper()
 	b := batch(0, ids, all)
 	logits := make([]float32, len(b.Outputs)*m.Config().Vocab)
-	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+	if err := m.Forward(c, []models.Batch{b}, models.Outputs{Logits: logits}); err != nil {
 		t.Fatal(err)
 	}
 	return logits

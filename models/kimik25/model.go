@@ -59,24 +59,24 @@ func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error)
 
 // Forward computes batches behind the rows of c. Batches of the same few rows
 // share one graph, others take one after another.
-func (m *Model) Forward(c models.Cache, batches []models.Batch, logits []float32) error {
+func (m *Model) Forward(c models.Cache, batches []models.Batch, out models.Outputs) error {
 	s, ok := c.(*cache)
 	if !ok {
 		return models.ErrForeignCache
 	}
-	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Logits: m.cfg.vocab}
-	return layers.Forward(c, lim, few, batches, logits, func(bs []models.Batch, logits []float32) error {
-		return m.run(s, bs, logits)
+	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Vocab: m.cfg.vocab}
+	return layers.Forward(c, lim, few, batches, out, func(bs []models.Batch, out models.Outputs) error {
+		return m.run(s, bs, out)
 	})
 }
 
 // run computes batches that share one graph.
-func (m *Model) run(s *cache, bs []models.Batch, logits []float32) error {
+func (m *Model) run(s *cache, bs []models.Batch, out models.Outputs) error {
 	for _, b := range bs {
 		s.begin(b.Seq, len(b.Tokens))
 	}
-	sh := shapeOf(s, bs)
-	err := m.exec.RunStep(sh, sh.few(), bs, logits, m.OnTap, func(tap layers.GraphTap) *layers.Step[[]models.Batch] {
+	sh := shapeOf(s, bs, out)
+	err := m.exec.RunStep(sh, sh.few(), bs, [][]float32{out.Logits, out.Hidden}, m.OnTap, func(tap layers.GraphTap) *layers.Step[[]models.Batch] {
 		return m.newStep(s, sh, tap)
 	})
 	if err != nil {
@@ -104,8 +104,8 @@ func (m *Model) newStep(s *cache, sh shape, tap layers.GraphTap) *layers.Step[[]
 	g := m.be.NewGraph(perLayer*m.cfg.blockCount + nodesPerLayer)
 	g.OnTap = tap
 	st := newStep(g, m.cfg, s, sh)
-	out := g.Output(st.build(g, m.w))
-	return &layers.Step[[]models.Batch]{Graph: g, Out: out, Fill: st.filler()}
+	outs := st.build(g, m.w)
+	return &layers.Step[[]models.Batch]{Graph: g, Outs: outs, Fill: st.filler()}
 }
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.
@@ -114,7 +114,7 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	if !ok {
 		return 0, models.ErrForeignCache
 	}
-	sh := shape{cache: s.id, rows: layers.Rows{N: min(rows, s.size), Seqs: 1, Outs: 1}, nKV: roundUp(s.size+1, cellPad)}
+	sh := shape{cache: s.id, rows: layers.Rows{N: min(rows, s.size), Seqs: 1, Outs: 1, Logits: true}, nKV: roundUp(s.size+1, cellPad)}
 	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 }
 

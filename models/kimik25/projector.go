@@ -144,12 +144,12 @@ func (p *Projector) EncodeClip(frames []*media.Image, layout media.ClipLayout) (
 func (p *Projector) encode(gr grid, patches []float32) ([]float32, error) {
 	out := make([]float32, gr.h/mergeSide*(gr.w/mergeSide)*p.Embd())
 	if p.OnTap != nil {
-		err := layers.RunTapped(p.be, patches, out, p.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]float32] {
+		err := layers.RunTapped(p.be, patches, [][]float32{out}, p.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]float32] {
 			return p.step(gr, onTap)
 		})
 		return out, err
 	}
-	err := p.exec.Run(gr, gr.patches() <= keepPatches, patches, out, func() *layers.Step[[]float32] { return p.step(gr, nil) })
+	err := p.exec.Run(gr, gr.patches() <= keepPatches, patches, [][]float32{out}, func() *layers.Step[[]float32] { return p.step(gr, nil) })
 	if gr.patches() > keepPatches {
 		p.exec.Close()
 		p.exec = layers.NewExecutor[grid, []float32](p.be)
@@ -172,7 +172,7 @@ func (p *Projector) step(gr grid, onTap func(*binding.Graph, *binding.Tensor, st
 	g := p.be.NewGraph(towerNodes + 2*gr.t + len(t.Blocks)*(towerNodesPerBlock+towerNodesPerPart*parts))
 	g.OnTap = onTap
 	it, fill := t.inputs(g, gr)
-	return &layers.Step[[]float32]{Graph: g, Fill: fill, Out: g.Output(t.build(g, it))}
+	return &layers.Step[[]float32]{Graph: g, Fill: fill, Outs: []*binding.Tensor{g.Output(t.build(g, it))}}
 }
 
 // Close frees the tower.

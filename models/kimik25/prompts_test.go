@@ -97,7 +97,7 @@ func runPrompt(t *testing.T, g *testutil.Golden, name string, m *Model, c models
 	}
 	vocab := m.Config().Vocab
 	logits := make([]float32, 16*vocab)
-	if err := m.Forward(c, []models.Batch{b}, logits); err != nil {
+	if err := m.Forward(c, []models.Batch{b}, models.Outputs{Logits: logits}); err != nil {
 		t.Fatal(err)
 	}
 	m.OnTap = nil

@@ -27,8 +27,8 @@ type shape struct {
 func (sh shape) few() bool { return sh.rows.N <= few }
 
 // shapeOf finds the shape of a step; the batches have the same number of rows.
-func shapeOf(s *cache, bs []models.Batch) shape {
-	sh := shape{cache: s.id, rows: layers.RowsOf(bs)}
+func shapeOf(s *cache, bs []models.Batch, out models.Outputs) shape {
+	sh := shape{cache: s.id, rows: layers.RowsOf(bs, out)}
 	end := 0
 	for _, b := range bs {
 		end = max(end, s.seqs[b.Seq].pos+len(b.Tokens))

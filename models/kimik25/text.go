@@ -4,8 +4,9 @@ import "github.com/inkling-go/inkling/binding"
 
 // build records one step of the decoder.
 //
-//	res: [vocab, outs]
-func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
+//	logits: [vocab, outs]
+//	hidden: [n_embd, outs]
+func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 	x := st.PutMedia(g, g.GetRows(w.Embd, st.IDs)) // [n_embd, N]
 	g.Tap(x, "inputs_embeds", -1)
 	for i, l := range w.Layers {
@@ -24,5 +25,5 @@ func (st *step) build(g *binding.Graph, w *weights) *binding.Tensor {
 	}
 	x = g.RMSNorm(x, w.Norm, st.eps)
 	g.Tap(x, "final_norm", -1)
-	return g.MulMat(w.Output, x)
+	return st.Outputs(g, x, func(x *binding.Tensor) *binding.Tensor { return g.MulMat(w.Output, x) })
 }

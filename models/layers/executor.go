@@ -10,7 +10,7 @@ import (
 type Step[A any] struct {
 	Graph *binding.Graph
 	Fill  func(A)
-	Out   *binding.Tensor // F32, contiguous; what Run reads back
+	Outs  []*binding.Tensor // F32, contiguous; what Run reads back, nil for nothing
 }
 
 // Executor keeps built graphs. Steps of equal shape share a graph, so that a
@@ -34,8 +34,9 @@ func NewExecutor[K comparable, A any](be *binding.Backend) *Executor[K, A] {
 }
 
 // Run computes the step that key stands for with the inputs of arg and copies
-// the result to out. build is called if no kept graph has that key.
-func (e *Executor[K, A]) Run(key K, few bool, arg A, out []float32, build func() *Step[A]) error {
+// its results to outs, one for each of Step.Outs. build is called if no kept
+// graph has that key.
+func (e *Executor[K, A]) Run(key K, few bool, arg A, outs [][]float32, build func() *Step[A]) error {
 	s := &e.slots[0]
 	if few {
 		s = &e.slots[1]
@@ -62,7 +63,11 @@ func (e *Executor[K, A]) Run(key K, few bool, arg A, out []float32, build func()
 	if err := s.step.Graph.Compute(); err != nil {
 		return err
 	}
-	s.step.Out.Floats(out)
+	for i, t := range s.step.Outs {
+		if t != nil {
+			t.Floats(outs[i])
+		}
+	}
 	return nil
 }
 

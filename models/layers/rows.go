@@ -15,12 +15,15 @@ type Rows struct {
 	N        int // rows of each sequence
 	Lo, Seqs int // the sequences Lo to Lo+Seqs-1 take part, or sit there idle
 	Media    int // media rows in all
-	Outs     int // rows whose logits are wanted
+	Outs     int // rows of which something is wanted
+
+	Logits, Hidden bool // what that is
 }
 
-// RowsOf finds the rows of batches that have the same number of them each.
-func RowsOf(bs []models.Batch) Rows {
-	r := Rows{N: len(bs[0].Tokens), Lo: bs[0].Seq}
+// RowsOf finds the rows of batches that have the same number of them each, and
+// what out wants of them.
+func RowsOf(bs []models.Batch, out models.Outputs) Rows {
+	r := Rows{N: len(bs[0].Tokens), Lo: bs[0].Seq, Logits: out.Logits != nil, Hidden: out.Hidden != nil}
 	hi := r.Lo
 	for _, b := range bs {
 		r.Lo, hi = min(r.Lo, b.Seq), max(hi, b.Seq)
@@ -75,6 +78,21 @@ func (in *Inputs) PutMedia(g *binding.Graph, x *binding.Tensor) *binding.Tensor 
 	return g.SetRows(x, in.media, in.mediaRows)
 }
 
+// Outputs marks what is wanted of the output rows as results of g, in the order
+// of the fields of models.Outputs. unembed is not called if no logits are.
+//
+//	hidden: [n_embd, Outs]   after the final norm
+func (in *Inputs) Outputs(g *binding.Graph, hidden *binding.Tensor, unembed func(hidden *binding.Tensor) *binding.Tensor) []*binding.Tensor {
+	outs := make([]*binding.Tensor, 2)
+	if in.Logits {
+		outs[0] = g.Output(unembed(hidden))
+	}
+	if in.Hidden {
+		outs[1] = g.Output(hidden)
+	}
+	return outs
+}
+
 // Fill uploads the inputs and returns the lanes, valid until the next call.
 func (in *Inputs) Fill(bs []models.Batch, c models.Cache) []Lane {
 	clear(in.lanes)
@@ -114,13 +132,13 @@ func (in *Inputs) fillMedia(bs []models.Batch) {
 type Limits struct {
 	Tokens int // ids below are tokens
 	Embd   int // values of a media row
-	Logits int // per output row
+	Vocab  int // logits of an output row
 }
 
 // Forward is Model.Forward: it checks the batches and hands those that can
 // share a graph to run together, the others one by one. Batches share one if
 // they have the same number of rows, no more than few.
-func Forward(c models.Cache, lim Limits, few int, bs []models.Batch, logits []float32, run func(bs []models.Batch, logits []float32) error) error {
+func Forward(c models.Cache, lim Limits, few int, bs []models.Batch, out models.Outputs, run func(bs []models.Batch, out models.Outputs) error) error {
 	if len(bs) == 0 {
 		return errors.New("a step without rows")
 	}
@@ -136,20 +154,34 @@ func Forward(c models.Cache, lim Limits, few int, bs []models.Batch, logits []fl
 		outs += len(b.Outputs)
 		alike = alike && len(b.Tokens) == len(bs[0].Tokens) && len(b.Tokens) <= few
 	}
-	if len(logits) != outs*lim.Logits {
-		return fmt.Errorf("room for %d logits, want %d", len(logits), outs*lim.Logits)
-	}
-	if alike {
-		return run(bs, logits)
+	switch {
+	case out.Logits == nil && out.Hidden == nil:
+		return errors.New("a step without results")
+	case out.Logits != nil && len(out.Logits) != outs*lim.Vocab:
+		return fmt.Errorf("room for %d logits, want %d", len(out.Logits), outs*lim.Vocab)
+	case out.Hidden != nil && len(out.Hidden) != outs*lim.Embd:
+		return fmt.Errorf("room for %d values of hidden rows, want %d", len(out.Hidden), outs*lim.Embd)
+	case alike:
+		return run(bs, out)
 	}
 	for i := range bs {
-		n := len(bs[i].Outputs) * lim.Logits
-		if err := run(bs[i:i+1], logits[:n]); err != nil {
+		n := len(bs[i].Outputs)
+		var part models.Outputs
+		part.Logits, out.Logits = cut(out.Logits, n*lim.Vocab)
+		part.Hidden, out.Hidden = cut(out.Hidden, n*lim.Embd)
+		if err := run(bs[i:i+1], part); err != nil {
 			return err
 		}
-		logits = logits[n:]
 	}
 	return nil
+}
+
+// cut splits x behind n values; nil stays nil.
+func cut(x []float32, n int) (head, tail []float32) {
+	if x == nil {
+		return nil, nil
+	}
+	return x[:n:n], x[n:]
 }
 
 // check finds what would not fit the cache or the graph.

@@ -9,17 +9,17 @@ type OnTap func(name string, layer int, shape [4]int64, values []float32)
 type GraphTap = func(g *binding.Graph, t *binding.Tensor, name string, layer int)
 
 // RunStep is Run, or RunTapped if onTap is set.
-func (e *Executor[K, A]) RunStep(key K, few bool, arg A, out []float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
+func (e *Executor[K, A]) RunStep(key K, few bool, arg A, outs [][]float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
 	if onTap != nil {
-		return RunTapped(e.be, arg, out, onTap, build)
+		return RunTapped(e.be, arg, outs, onTap, build)
 	}
-	return e.Run(key, few, arg, out, func() *Step[A] { return build(nil) })
+	return e.Run(key, few, arg, outs, func() *Step[A] { return build(nil) })
 }
 
 // RunTapped computes one step on a graph of its own whose named results are
 // kept, and calls onTap with each in the order of the graph: for comparing with
 // reference values.
-func RunTapped[A any](be *binding.Backend, arg A, out []float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
+func RunTapped[A any](be *binding.Backend, arg A, outs [][]float32, onTap OnTap, build func(GraphTap) *Step[A]) error {
 	type tap struct {
 		t     *binding.Tensor
 		name  string
@@ -28,7 +28,7 @@ func RunTapped[A any](be *binding.Backend, arg A, out []float32, onTap OnTap, bu
 	var taps []tap
 	exec := NewExecutor[struct{}, A](be)
 	defer exec.Close()
-	err := exec.Run(struct{}{}, false, arg, out, func() *Step[A] {
+	err := exec.Run(struct{}{}, false, arg, outs, func() *Step[A] {
 		return build(func(g *binding.Graph, t *binding.Tensor, name string, layer int) {
 			taps = append(taps, tap{g.Output(g.Cont(t)), name, layer})
 		})
