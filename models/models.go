@@ -107,6 +107,9 @@ type Cache interface {
 	// Reset and a Copy onto the sequence make it ErrOutOfReach.
 	Restore(seq int, p Checkpoint) error
 	Bytes() int64 // device memory
+	// StateBytes is the part of Bytes that is no keys and values: the last inputs
+	// of convolutions, which take the same at any size.
+	StateBytes() int64
 	Close()
 }
 

@@ -149,6 +149,17 @@ func (s *cache) Size() int       { return s.size }
 func (s *cache) Pos(seq int) int { return s.seqs[seq].pos }
 func (s *cache) Bytes() int64    { return s.mem.Size() }
 
+// StateBytes is the memory of the convolutions' tables.
+func (s *cache) StateBytes() int64 {
+	n := int64(0)
+	for i := range s.layers {
+		for _, t := range s.layers[i].convs() {
+			n += t.Bytes()
+		}
+	}
+	return n
+}
+
 func (s *cache) Close() { s.mem.Close() }
 
 // begin notes that a step is about to write n rows.

@@ -89,7 +89,10 @@ func (s *cache) Seqs() int       { return len(s.seqs) }
 func (s *cache) Size() int       { return s.size }
 func (s *cache) Pos(seq int) int { return s.seqs[seq].pos }
 func (s *cache) Bytes() int64    { return s.mem.Size() }
-func (s *cache) Close()          { s.mem.Close() }
+
+// StateBytes is 0: the latent rows are all that a sequence has.
+func (s *cache) StateBytes() int64 { return 0 }
+func (s *cache) Close()            { s.mem.Close() }
 
 // begin notes that a step is about to write n rows.
 func (s *cache) begin(seq, n int) {
