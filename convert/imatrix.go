@@ -1,8 +1,11 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +28,14 @@ const (
 	imatrixCounts = ".counts"  // tokens, {1, matrices}
 )
 
-// ReadImatrix reads an importance matrix in the GGUF form of llama.cpp's
-// llama-imatrix.
+// ReadImatrix reads an importance matrix as llama.cpp's llama-imatrix writes it: in
+// GGUF form, or in the form before that.
 func ReadImatrix(path string) (*Imatrix, error) {
+	if is, err := isGGUF(path); err != nil {
+		return nil, err
+	} else if !is {
+		return readLegacyImatrix(path)
+	}
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
@@ -55,6 +63,27 @@ func ReadImatrix(path string) (*Imatrix, error) {
 	return m, nil
 }
 
+// isGGUF reports whether a file begins as a GGUF file does.
+func isGGUF(path string) (is bool, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	if !st.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return false, &FormatError{path, -1, "not a regular file"}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var magic [4]byte
+	if _, err := io.ReadFull(f, magic[:]); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return string(magic[:]) == "GGUF", nil
+}
+
 // readImportance reads the importance for one tensor of the model. A matrix that saw
 // no token, an expert that was never chosen, gets columns of equal importance.
 func readImportance(f *gguf.File, sums gguf.TensorInfo, name string) ([][]float32, error) {
@@ -74,22 +103,41 @@ func readImportance(f *gguf.File, sums gguf.TensorInfo, name string) ([][]float3
 	var matrices [][]float32
 	for i, count := range tokens {
 		row := values[int64(i)*cols:][:cols]
-		seen := false
 		for j := range row {
 			if count > 0 {
 				row[j] /= count
+			} else {
+				row[j] = 0
 			}
 			if !(row[j] >= 0 && row[j] <= math.MaxFloat32) {
 				return nil, fmt.Errorf("tensor %s: importance of column %d is %v", sums.Name, j, row[j])
 			}
-			seen = seen || row[j] > 0
 		}
-		if !seen || count <= 0 {
-			row = slices.Repeat([]float32{1}, int(cols))
-		}
-		matrices = append(matrices, row)
+		matrices = append(matrices, orEqual(row))
 	}
 	return matrices, nil
+}
+
+// orEqual returns the importance of the columns of a matrix, or equal importance where
+// there is none at all.
+func orEqual(row []float32) []float32 {
+	if slices.ContainsFunc(row, func(v float32) bool { return v > 0 }) {
+		return row
+	}
+	return slices.Repeat([]float32{1}, len(row))
+}
+
+// split cuts what is in one piece for a stack of n matrices of cols columns, as in the
+// form before GGUF; all else it returns as it is.
+func split(list [][]float32, cols, n int64) [][]float32 {
+	if len(list) != 1 || n < 2 || int64(len(list[0])) != n*cols {
+		return list
+	}
+	var cut [][]float32
+	for row := range slices.Chunk(list[0], int(cols)) {
+		cut = append(cut, orEqual(row))
+	}
+	return cut
 }
 
 // of returns the importance for a tensor of the output; nil if its type has no use
@@ -101,6 +149,7 @@ func (m *Imatrix) of(t Tensor, to gguf.Type) ([][]float32, error) {
 	if m != nil {
 		if list, ok := m.byName[t.Name]; ok {
 			n := product(t.Dims[2:])
+			list = split(list, t.Dims[0], n)
 			if int64(len(list[0])) != t.Dims[0] || int64(len(list)) != n && len(list) != 1 {
 				return nil, fmt.Errorf("%s: importance of tensor %s is for %d matrices of %d columns, want %d of %d",
 					m.file, t.Name, len(list), len(list[0]), n, t.Dims[0])

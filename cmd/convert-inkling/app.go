@@ -44,7 +44,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "outtype", Value: string(convert.OutAuto), Usage: "`TYPE` of the weights: " + outTypes() + "; auto keeps them as they came"},
 		&cli.StringFlag{Name: "recipe", Usage: "types by name from `FILE`, lines PATTERN = TYPE, the first that matches; in place of --outtype"},
 		&cli.BoolFlag{Name: "print-recipe", Usage: "print the recipe of the output type for this checkpoint, write nothing"},
-		&cli.StringFlag{Name: "imatrix", Usage: "importance matrix `FILE`, in llama.cpp's GGUF form"},
+		&cli.StringFlag{Name: "imatrix", Usage: "importance matrix `FILE` of llama-imatrix, GGUF or .dat"},
 		&cli.StringFlag{Name: "name", Usage: "`NAME` of the model, in file names too (default: the folder's)"},
 		&cli.StringFlag{Name: "only", Usage: "write only the file of one `KIND`: text, mmproj, mtp"},
 		&cli.BoolFlag{Name: "no-mtp", Usage: "leave out the layers for multi-token prediction, which may then be missing"},
