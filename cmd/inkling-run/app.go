@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
-
-	"github.com/inkling-go/inkling/binding"
 )
 
 // usageError is a command line that makes no sense.
@@ -38,7 +34,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
-		Commands:        []*cli.Command{runCommand(), showCommand(), mediaCommand()},
+		Commands:        commands(),
 		// A comma in the name of a picture is no separator.
 		DisableSliceFlagSeparator: true,
 		OnUsageError:              onUsageError,
@@ -49,7 +45,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 				fmt.Fprintln(c.App.Writer, versionLine())
 				return nil
 			case c.NArg() > 0:
-				return usagef("unknown command %q, want run, show or media", c.Args().First())
+				return unknownCommand(c.Args().First(), c.App.Commands)
 			}
 			return usagef("no command; inkling-run --help lists them")
 		},
@@ -61,21 +57,6 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 		err = fmt.Errorf("%w (inkling-run %s --help lists the options)", err, c.Command.Name)
 	}
 	return &usageError{err}
-}
-
-// version is set by -ldflags "-X main.version=...", and else taken from the
-// build: the module's version, which names the commit.
-var version string
-
-func versionLine() string {
-	v := version
-	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-		v = info.Main.Version
-	}
-	if v == "" {
-		v = "(devel)"
-	}
-	return fmt.Sprintf("inkling-run %s, %s, ggml from %s", v, runtime.Version(), binding.Source())
 }
 
 // isTerminal reports whether a stream of the program is a terminal.
