@@ -106,6 +106,16 @@ type Cache interface {
 	// have grown and been truncated, but not below the checkpoint: that, a
 	// Reset and a Copy onto the sequence make it ErrOutOfReach.
 	Restore(seq int, p Checkpoint) error
+	// Adopt makes a checkpoint of another sequence, or of this one before it was
+	// emptied, one of seq. The caller vouches that the first p.Pos() rows of
+	// both are the same; fewer are ErrOutOfReach.
+	Adopt(seq int, p Checkpoint) (Checkpoint, error)
+	// Reach is the least position that Truncate can go back to.
+	Reach(seq int) int
+	// Save copies all that the sequence holds to host memory, and Load makes any
+	// sequence of the same cache equal to that, bit by bit.
+	Save(seq int) Checkpoint
+	Load(seq int, saved Checkpoint) error
 	Bytes() int64 // device memory
 	// StateBytes is the part of Bytes that is no keys and values: the last inputs
 	// of convolutions, which take the same at any size.

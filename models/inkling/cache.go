@@ -2,6 +2,8 @@ package inkling
 
 import (
 	"fmt"
+	"slices"
+	"weak"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/models"
@@ -56,9 +58,9 @@ type cache struct {
 
 // sequence is where one sequence stands.
 type sequence struct {
-	pos         int // rows held
-	high        int // the most it held since its rings were last set: what was overwritten counts from here
-	checkpoints []*checkpoint
+	pos         int                        // rows held
+	high        int                        // the most it held since its rings were last set: what was overwritten counts from here
+	checkpoints []weak.Pointer[checkpoint] // that may become invalid; their memory is their owners'
 }
 
 type layerCache struct {
@@ -219,10 +221,12 @@ func (s *cache) Reset(seq int) {
 func (s *cache) forget(seq, pos int) {
 	q := &s.seqs[seq]
 	kept := q.checkpoints[:0]
-	for _, p := range q.checkpoints {
-		if p.pos <= pos && pos > 0 {
-			kept = append(kept, p)
-		} else {
+	for _, w := range q.checkpoints {
+		switch p := w.Value(); {
+		case p == nil: // nobody has it any more
+		case p.pos <= pos && pos > 0:
+			kept = append(kept, w)
+		default:
 			p.valid = false
 		}
 	}
@@ -292,8 +296,14 @@ func (s *cache) Checkpoint(seq int) models.Checkpoint {
 		t.ReadBytes(data, off)
 		p.rings = append(p.rings, data)
 	})
-	q.checkpoints = append(q.checkpoints, p)
+	q.note(p)
 	return p
+}
+
+// note remembers a checkpoint, and lets go of those that are gone.
+func (q *sequence) note(p *checkpoint) {
+	q.checkpoints = slices.DeleteFunc(q.checkpoints, func(w weak.Pointer[checkpoint]) bool { return w.Value() == nil })
+	q.checkpoints = append(q.checkpoints, weak.Make(p))
 }
 
 // Restore brings the sequence back to a checkpoint.
