@@ -11,9 +11,15 @@ import (
 	"github.com/inkling-go/inkling/ggml"
 )
 
-// ErrInterrupted is returned by Compute after Interrupt. What the graph had
-// written to persistent tensors by then is undefined.
-var ErrInterrupted = errors.New("interrupted")
+// Errors that callers tell apart.
+var (
+	// ErrInterrupted is returned by Compute after Interrupt. What the graph had
+	// written to persistent tensors by then is undefined.
+	ErrInterrupted = errors.New("interrupted")
+	// ErrOutOfMemory reports that a device has no room for weights, a cache or
+	// the results of a graph.
+	ErrOutOfMemory = errors.New("out of memory")
+)
 
 // Device is a piece of hardware that ggml can compute on.
 type Device struct{ dev C.ggml_backend_dev_t }

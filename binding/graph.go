@@ -119,7 +119,7 @@ func (a *Allocator) Close() {
 // Alloc places the graph's tensors in a's memory, which grows if needed.
 func (g *Graph) Alloc(a *Allocator) error {
 	if !C.ggml_gallocr_alloc_graph(a.a, g.cg) {
-		return fmt.Errorf("device %s: out of memory for a graph of %d nodes", g.be.dev.Name(), g.Nodes())
+		return fmt.Errorf("device %s: %w for a graph of %d nodes", g.be.dev.Name(), ErrOutOfMemory, g.Nodes())
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (g *Graph) Compute() error {
 	case C.GGML_STATUS_ABORTED:
 		return ErrInterrupted
 	case C.GGML_STATUS_ALLOC_FAILED:
-		return fmt.Errorf("device %s: out of memory while computing", g.be.dev.Name())
+		return fmt.Errorf("device %s: %w while computing", g.be.dev.Name(), ErrOutOfMemory)
 	default:
 		return fmt.Errorf("device %s: computing failed with status %d", g.be.dev.Name(), int(s))
 	}

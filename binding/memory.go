@@ -78,7 +78,7 @@ func (m *Memory) Alloc() error {
 	if m.be.plan {
 		return m.reserve()
 	}
-	outOfMemory := fmt.Errorf("device %s: out of memory", m.be.dev.Name())
+	outOfMemory := fmt.Errorf("device %s: %w", m.be.dev.Name(), ErrOutOfMemory)
 	if !m.be.dev.IsCPU() {
 		buf := C.ggml_backend_alloc_ctx_tensors(m.ctx, m.be.b)
 		if buf == nil {
