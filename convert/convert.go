@@ -42,9 +42,9 @@ type Options struct {
 	AllowNaN bool   // convert weights that are NaN or infinite as they are
 	Workers  int    // goroutines that convert; 0 for one per core
 
-	// Keep leaves incomplete files in place when the context is cancelled, with a
-	// journal beside them. Resume goes on with such a run, or with one that was
-	// killed: what its journal lists is checked and not converted again.
+	// Keep leaves incomplete files in place when the context is cancelled or the disk
+	// is full, with a journal beside them. Resume goes on with such a run, or with one
+	// that was killed: what its journal lists is checked and not converted again.
 	Keep, Resume bool
 
 	// Verify reads the outputs back and compares them with the checkpoint. Outputs
@@ -102,7 +102,8 @@ type TypeCount struct {
 //
 // Errors that tell kinds apart: [FormatError] and those of the safetensors package
 // for broken input, [UnsupportedError], [TensorsError], [NonFiniteError],
-// [RangeError]; one that wraps fs.ErrExist if an output exists and Force is not set.
+// [RangeError], [SpaceError]; one that wraps fs.ErrExist if an output exists and
+// Force is not set.
 func Run(ctx context.Context, o Options) (Report, error) {
 	start := time.Now()
 	o.OutType = cmp.Or(o.OutType, OutAuto)

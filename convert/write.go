@@ -76,15 +76,19 @@ func (w *writing) largestChunk() int64 {
 func (w *writing) all(ctx context.Context) (err error) {
 	var writers []*gguf.Writer
 	defer func() {
+		err = w.outOfSpace(err)
+		// What a later run can go on with: after a cancellation, or with room on the disk.
+		var space *SpaceError
+		keep := w.o.Keep && (ctx.Err() != nil || errors.As(err, &space))
 		for _, gw := range writers { // nothing to do after a commit
-			if ctx.Err() != nil && w.o.Keep {
+			if keep {
 				err = errors.Join(err, gw.Close())
 			} else {
 				err = errors.Join(err, gw.Abort())
 			}
 		}
 		if w.journal != nil {
-			err = errors.Join(err, w.journal.end(ctx.Err() == nil || !w.o.Keep))
+			err = errors.Join(err, w.journal.end(!keep))
 		}
 	}()
 	if w.o.Keep {

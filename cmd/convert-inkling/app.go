@@ -196,6 +196,8 @@ func hint(err error) string {
 		return " (--no-mtp does without)"
 	case errors.Is(err, convert.ErrOtherRun):
 		return " (without --resume it begins again)"
+	case errors.As(err, &space) && space.Err != nil:
+		return " (make room and go on with --resume)"
 	case errors.As(err, &space):
 		return " (-o DIR writes elsewhere)"
 	case errors.Is(err, fs.ErrExist):
