@@ -7,6 +7,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/inkling-go/inkling/ggml"
 )
@@ -80,7 +82,8 @@ type Backend struct {
 	b      C.ggml_backend_t
 	pool   *C.struct_ggml_threadpool
 	flag   *C.int
-	plan   bool // see NewPlanner
+	plan   bool            // see NewPlanner
+	lacks  map[string]bool // names of operations, of a planner
 	closed bool
 }
 
@@ -118,9 +121,13 @@ func NewPlanner(d Device) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.plan = true
+	b.plan, b.lacks = true, map[string]bool{}
 	return b, nil
 }
+
+// Lacks lists the operations of the graphs measured on a planner that its device
+// has no kernel for, in order of name.
+func (b *Backend) Lacks() []string { return slices.Sorted(maps.Keys(b.lacks)) }
 
 // Device returns the device that b computes on.
 func (b *Backend) Device() Device { return b.dev }

@@ -3,7 +3,10 @@ package binding
 // #include "bridge.h"
 import "C"
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Graph is a recorded computation. Build it once with the operation methods,
 // Alloc it, then set inputs and Compute as often as wanted: addresses and
@@ -126,6 +129,12 @@ func (g *Graph) Alloc(a *Allocator) error {
 
 // Measure returns the bytes that Alloc would need, without taking them.
 func (g *Graph) Measure() int64 {
+	if g.be.plan {
+		for _, op := range g.Unsupported() {
+			name, _, _ := strings.Cut(op, " ")
+			g.be.lacks[name] = true
+		}
+	}
 	a := C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(g.be.b))
 	defer C.ggml_gallocr_free(a)
 	var size C.size_t

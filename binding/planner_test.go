@@ -56,6 +56,9 @@ func TestPlanner(t *testing.T) {
 	if gotGraph != wantGraph || gotMem != wantMem {
 		t.Errorf("planned %d and %d bytes, want %d and %d", gotGraph, gotMem, wantGraph, wantMem)
 	}
+	if got := planner.Lacks(); len(got) > 0 {
+		t.Errorf("the CPU lacks %v", got)
+	}
 	if wantGraph < 4*500*3 || wantGraph > 4*(2*500*3+64*3)+4096 {
 		t.Errorf("a graph of 64*3 inputs and 500*3 results takes %d bytes", wantGraph)
 	}
