@@ -33,6 +33,10 @@ type Parser interface {
 	Stop() (id int32, ok bool)
 	// Warnings says what the model got wrong, such as a tool call that is not JSON.
 	Warnings() []string
+	// Phase says which part of the answer the next text belongs to.
+	Phase() Phase
+	// Moves says which control tokens the answer may go on with.
+	Moves() Moves
 }
 
 // NewParser is [NewParserAfter] of a prompt that leaves nothing open.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/grammar"
 )
 
 // Request is one turn to generate.
@@ -21,6 +22,9 @@ type Request struct {
 	Logprobs    bool // OnToken gets the log-probability of each token
 	TopLogprobs int  // and those of so many most likely ones, 0 to 20
 
+	// Grammar is what the content must be, after any reasoning. Nothing else is
+	// said then but tool calls, unless ToolChoice forbids them.
+	Grammar       *grammar.Grammar
 	ToolChoice    ToolChoice
 	ParallelCalls bool // false: the answer ends after its first tool call
 
