@@ -121,6 +121,9 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 // WeightBytes is the size of all tensors of the file.
 func (m *Model) WeightBytes() int64 { return m.own.Size() }
 
+// GraphBytes is the memory that intermediate results hold now.
+func (m *Model) GraphBytes() int64 { return m.exec.Bytes() }
+
 // Close frees the model. Its caches must be closed before.
 func (m *Model) Close() {
 	m.exec.Close()
