@@ -87,6 +87,7 @@ type FileReport struct {
 	Tensors int
 	Bytes   int64       // of the tensors' data
 	Types   []TypeCount // by ggml's number of the type
+	Kept    bool        // it was there as this run would write it
 }
 
 // TypeCount is what the tensors of one type of a file amount to.
@@ -98,7 +99,8 @@ type TypeCount struct {
 
 // Run converts a checkpoint. Either all outputs are complete under their names
 // when it returns, or an error is returned and nothing is left of them. A
-// cancelled context is such an error, but see Options.Keep.
+// cancelled context is such an error, but see Options.Keep. The mmproj file that a
+// conversion to another type has left is kept if it is the same.
 //
 // Errors that tell kinds apart: [FormatError] and those of the safetensors package
 // for broken input, [UnsupportedError], [TensorsError], [NonFiniteError],
@@ -142,6 +144,9 @@ func run(ctx context.Context, src *Source, arch Arch, o Options) (Report, error)
 		report.Notes = append(report.Notes, outs[i].notes()...)
 	}
 	report.Recipe = typesFor(files[0], o).recipe
+	if outs, err = keepTowers(ctx, src, outs, report.Files, o); err != nil {
+		return Report{}, err
+	}
 	w, err := newWriting(src, outs, o)
 	if err != nil {
 		return Report{}, err
@@ -159,7 +164,7 @@ func (w *writing) carryOut(ctx context.Context, report *Report, dir string) erro
 			report.Notes = append(report.Notes, blocked.Error())
 		}
 		return nil
-	case w.o.Verify && !w.o.Force && w.written():
+	case w.o.Verify && !w.o.Force && allExist(w.outs):
 		return w.verify(ctx, report)
 	case blocked != nil:
 		return blocked

@@ -83,8 +83,8 @@ func TestRunReport(t *testing.T) {
 	want := Report{
 		Arch: "copies",
 		Files: []FileReport{
-			{Text, filepath.Join(out, "m-BF16.gguf"), nil, 2, 256, []TypeCount{{gguf.BF16, 2, 256}}},
-			{MMProj, filepath.Join(out, "mmproj-m-BF16.gguf"), nil, 1, 128, []TypeCount{{gguf.BF16, 1, 128}}},
+			{Text, filepath.Join(out, "m-BF16.gguf"), nil, 2, 256, []TypeCount{{gguf.BF16, 2, 256}}, false},
+			{MMProj, filepath.Join(out, "mmproj-m-BF16.gguf"), nil, 1, 128, []TypeCount{{gguf.BF16, 1, 128}}, false},
 		},
 		Memory: 3 * 2 * 32 * 4, // three buffers of the largest tensor
 	}

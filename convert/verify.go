@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"sync"
 
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -56,18 +55,6 @@ type VerifyError struct {
 func (e *VerifyError) Error() string {
 	return fmt.Sprintf("%s: %s not what the checkpoint has, first %s with relative error %.4g",
 		e.First.File, plural(int64(e.Count), "tensor"), e.First.Tensor, e.First.RelativeError)
-}
-
-// written reports whether all outputs are there.
-func (w *writing) written() bool {
-	for _, out := range w.outs {
-		for _, p := range out.parts {
-			if _, err := os.Stat(p.path); err != nil {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // comparison is a tensor in work.

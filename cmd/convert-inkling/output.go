@@ -71,6 +71,10 @@ func printReport(w io.Writer, r convert.Report, dry bool) {
 				fmt.Fprintf(w, " in %d", t.Tensors)
 			}
 		}
+		if f.Kept {
+			fmt.Fprintln(w, ", is there already")
+			continue
+		}
 		fmt.Fprintln(w)
 		total += f.Bytes
 	}
