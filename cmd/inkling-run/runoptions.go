@@ -13,13 +13,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
 )
-
-// kvTypes are the types that --kv knows.
-var kvTypes = map[string]binding.DType{"f32": binding.F32, "f16": binding.F16, "bf16": binding.BF16, "q8_0": binding.Q8_0}
 
 // runFlags returns the options of run.
 func runFlags() []cli.Flag {
@@ -114,9 +110,9 @@ func (o *runOptions) checkPrompt(c *cli.Context) error {
 }
 
 func (o *runOptions) setEngine(c *cli.Context) error {
-	kv, ok := kvTypes[strings.ToLower(c.String("kv"))]
-	if !ok {
-		return usagef("--kv %q: want f32, f16, bf16 or q8_0", c.String("kv"))
+	kv, err := engine.ParseKV(c.String("kv"))
+	if err != nil {
+		return usagef("--kv: %v", err)
 	}
 	for _, name := range []string{"threads", "ctx-size", "batch-size", "ubatch-size"} {
 		if n := c.Int(name); c.IsSet(name) && n < 1 {
