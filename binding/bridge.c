@@ -1,19 +1,76 @@
 #include "bridge.h"
 #include "_cgo_export.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
+
 static int log_min_level;
+
+// While a module starts its messages are kept here instead.
+static char * kept_log;
+static size_t kept_size;
 
 static void log_to_go(enum ggml_log_level level, const char * text, void * user_data) {
     (void) user_data;
     static enum ggml_log_level last = GGML_LOG_LEVEL_INFO;
     if (level == GGML_LOG_LEVEL_CONT) level = last; // the rest of the line before
     last = level;
+    if (kept_log != NULL && log_min_level >= GGML_LOG_LEVEL_WARN) {
+        if (level >= GGML_LOG_LEVEL_WARN) snprintf(kept_log, kept_size, "%s", text);
+        return;
+    }
     if ((int) level >= log_min_level) inklingLog((int) level, (char *) text);
 }
+
+static void abort_to_go(const char * text) { inklingLog(GGML_LOG_LEVEL_ERROR, (char *) text); }
 
 void inkling_log_start(int min_level) {
     log_min_level = min_level;
     ggml_log_set(log_to_go, NULL);
+    ggml_set_abort_callback(abort_to_go);
+}
+
+// The library's own ggml-base shares no state with ours, unless it is ours.
+static void log_from_module(void) {
+    void * base = dlopen("libggml-base.so.0", RTLD_NOW | RTLD_NOLOAD);
+    if (base == NULL) return;
+    void (*log_set)(ggml_log_callback, void *) = dlsym(base, "ggml_log_set");
+    ggml_abort_callback_t (*abort_set)(ggml_abort_callback_t) = dlsym(base, "ggml_set_abort_callback");
+    if (log_set != NULL) log_set(log_to_go, NULL);
+    if (abort_set != NULL) abort_set(abort_to_go);
+    dlclose(base);
+}
+
+ggml_backend_reg_t inkling_module_load(const char * path, char * reason, size_t size) {
+    reason[0] = 0;
+    void * module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL) {
+        const char * why = dlerror();
+        snprintf(reason, size, "%s", why != NULL ? why : "can not be opened");
+        return NULL;
+    }
+    log_from_module();
+    kept_log = reason;
+    kept_size = size;
+    ggml_backend_reg_t reg = ggml_backend_load(path);
+    kept_log = NULL;
+    if (reg == NULL && reason[0] == 0) snprintf(reason, size, "ggml does not take it");
+    dlclose(module); // ggml holds it
+    return reg;
+}
+
+ggml_backend_sched_t inkling_sched_new(ggml_backend_t * backends, int n, ggml_backend_buffer_type_t host, size_t size) {
+    ggml_backend_buffer_type_t types[16];
+    if (n > 16) return NULL;
+    for (int i = 0; i < n; i++) types[i] = ggml_backend_get_default_buffer_type(backends[i]);
+    if (host != NULL) types[n - 1] = host;
+    return ggml_backend_sched_new(backends, types, n, size, false, true);
+}
+
+bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend) {
+    ggml_backend_buffer_t buf = t->view_src != NULL ? t->view_src->buffer : t->buffer;
+    return buf != NULL && ggml_backend_buffer_get_usage(buf) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
+        !ggml_backend_supports_buft(backend, ggml_backend_buffer_get_type(buf));
 }
 
 struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes) {
@@ -35,3 +92,5 @@ void inkling_cpu_set_abort_flag(ggml_backend_t backend, int * flag) {
 }
 
 void inkling_flag_set(int * flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELAXED); }
+
+int inkling_flag_get(int * flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }

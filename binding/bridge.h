@@ -7,11 +7,25 @@
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
 
-// Sends ggml's log lines of at least min_level to the Go function inklingLog.
+// Sends ggml's log lines of at least min_level to the Go function inklingLog, and
+// what it says before it aborts.
 void inkling_log_start(int min_level);
+
+// Opens the shared library of a GPU backend and registers its devices. The copy
+// of ggml-base that it brings along logs as ours does, but not while it starts:
+// reason gets the last warning, or why the library can not be used. NULL then.
+ggml_backend_reg_t inkling_module_load(const char * path, char * reason, size_t size);
 
 // A context that holds tensor structs only, never data.
 struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes);
+
+// A scheduler over n backends, the CPU's last, for graphs of at most size nodes
+// and leafs. Inputs lie in host, or in the CPU's memory if that is NULL.
+ggml_backend_sched_t inkling_sched_new(ggml_backend_t * backends, int n, ggml_backend_buffer_type_t host, size_t size);
+
+// Whether t's data, or that of the tensor it is a view of, is a weight that the
+// backend can not read where it lies.
+bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend);
 
 // A worker pool that keeps its threads between graphs.
 struct ggml_threadpool * inkling_threadpool_new(int n_threads);
@@ -20,3 +34,4 @@ struct ggml_threadpool * inkling_threadpool_new(int n_threads);
 // stops at the next node with GGML_STATUS_ABORTED.
 void inkling_cpu_set_abort_flag(ggml_backend_t backend, int * flag);
 void inkling_flag_set(int * flag, int value);
+int inkling_flag_get(int * flag);

@@ -5,35 +5,25 @@ package binding
 import "C"
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/inkling-go/inkling/ggml"
-)
-
-// Errors that callers tell apart.
-var (
-	// ErrInterrupted is returned by Compute after Interrupt. What the graph had
-	// written to persistent tensors by then is undefined.
-	ErrInterrupted = errors.New("interrupted")
-	// ErrOutOfMemory reports that a device has no room for weights, a cache or
-	// the results of a graph.
-	ErrOutOfMemory = errors.New("out of memory")
 )
 
 // Device is a piece of hardware that ggml can compute on.
 type Device struct{ dev C.ggml_backend_dev_t }
 
-// Devices lists what this build and machine offer, GPUs before the CPU.
+// Devices lists what this build, the loaded modules and the machine offer, GPUs
+// before the CPU.
 func Devices() []Device {
 	var gpus, cpus []Device
 	for i := C.size_t(0); i < C.ggml_backend_dev_count(); i++ {
-		d := Device{C.ggml_backend_dev_get(i)}
-		if d.IsCPU() {
+		switch d := (Device{C.ggml_backend_dev_get(i)}); d.Type() {
+		case "cpu":
 			cpus = append(cpus, d)
-		} else {
+		case "gpu", "igpu":
 			gpus = append(gpus, d)
 		}
 	}
@@ -49,7 +39,23 @@ func (d Device) Name() string { return C.GoString(C.ggml_backend_dev_name(d.dev)
 // Description is the hardware's own name.
 func (d Device) Description() string { return C.GoString(C.ggml_backend_dev_description(d.dev)) }
 
-// IsCPU reports whether the device's memory is the host's.
+// Family is the name without the number: CUDA, ROCm, Vulkan, Metal, CPU.
+func (d Device) Family() string { return strings.TrimRight(d.Name(), "0123456789") }
+
+// Type is cpu, gpu, igpu (a GPU in the host's memory) or accel (a helper of the CPU).
+func (d Device) Type() string {
+	switch C.ggml_backend_dev_type(d.dev) {
+	case C.GGML_BACKEND_DEVICE_TYPE_CPU:
+		return "cpu"
+	case C.GGML_BACKEND_DEVICE_TYPE_GPU:
+		return "gpu"
+	case C.GGML_BACKEND_DEVICE_TYPE_IGPU:
+		return "igpu"
+	}
+	return "accel"
+}
+
+// IsCPU reports whether the device is the CPU.
 func (d Device) IsCPU() bool {
 	return C.ggml_backend_dev_type(d.dev) == C.GGML_BACKEND_DEVICE_TYPE_CPU
 }
@@ -63,7 +69,111 @@ func (d Device) Memory() (free, total int64) {
 
 // Supports reports whether the device has a kernel for the node t.
 func (d Device) Supports(t *Tensor) bool {
-	return bool(C.ggml_backend_dev_supports_op(d.dev, t.c()))
+	if !C.ggml_backend_dev_supports_op(d.dev, t.c()) {
+		return false
+	}
+	if f := d.Family(); f == "CUDA" || f == "ROCm" { // what ggml's own answer forgets, and then aborts on
+		switch t.c().op {
+		case C.GGML_OP_SSM_CONV:
+			k := wrap(t.c().src[1]).Dim(0)
+			return k == 3 || k == 4
+		case C.GGML_OP_CPY, C.GGML_OP_CONT, C.GGML_OP_DUP:
+			const most = 1<<31 - 1 // its offsets are ints
+			return wrap(t.c().src[0]).Bytes() <= most && t.Bytes() <= most
+		case C.GGML_OP_CONCAT:
+			return t.Type() == F32
+		}
+	}
+	return true
+}
+
+// FindDevices returns the devices that spec names, the main one first:
+//
+//	auto           the GPUs of the first family that has any, or the CPU
+//	cpu            the CPU
+//	cuda           all CUDA devices; likewise rocm, vulkan, metal
+//	cuda:0,1       these CUDA devices; a number needs no family after the first
+//
+// Whatever is named and not there is an error, of type *MissingError if a whole
+// family is missing. Modules are loaded unless spec is cpu.
+func FindDevices(spec string) ([]Device, error) {
+	spec = strings.TrimSpace(spec)
+	if strings.EqualFold(spec, "cpu") {
+		return []Device{CPU()}, nil
+	}
+	missing := LoadModules()
+	if spec == "" || strings.EqualFold(spec, "auto") {
+		return automatic(), nil
+	}
+	var found []Device
+	family := ""
+	for item := range strings.SplitSeq(spec, ",") {
+		name, number, numbered := strings.Cut(item, ":")
+		if !numbered && name != "" && strings.Trim(name, "0123456789") == "" {
+			name, number, numbered = family, name, true
+		}
+		family = name
+		all := ofFamily(name)
+		switch {
+		case strings.EqualFold(name, "cpu") || name == "":
+			return nil, fmt.Errorf("device %q: want auto, cpu, or GPUs such as cuda:0,1", spec)
+		case len(all) == 0:
+			for f, m := range missing {
+				if strings.EqualFold(f, name) {
+					return nil, fmt.Errorf("device %q: %w", spec, m)
+				}
+			}
+			return nil, fmt.Errorf("device %q: this build has no %s devices (%s)", spec, name, deviceNames())
+		case !numbered:
+			found = append(found, all...)
+			continue
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 || n >= len(all) {
+			return nil, fmt.Errorf("device %q: there is no %s:%s (%s)", spec, strings.ToLower(name), number, deviceNames())
+		}
+		found = append(found, all[n])
+	}
+	for i, d := range found {
+		for _, o := range found[:i] {
+			if o == d {
+				return nil, fmt.Errorf("device %q: %s is named twice", spec, d.Name())
+			}
+		}
+	}
+	return found, nil
+}
+
+// automatic takes GPUs of their own before those in the host's memory.
+func automatic() []Device {
+	all := Devices()
+	for _, typ := range []string{"gpu", "igpu"} {
+		for _, d := range all {
+			if d.Type() == typ {
+				return ofFamily(d.Family())
+			}
+		}
+	}
+	return []Device{CPU()}
+}
+
+func ofFamily(name string) []Device {
+	var ds []Device
+	for _, d := range Devices() {
+		if strings.EqualFold(d.Family(), name) {
+			ds = append(ds, d)
+		}
+	}
+	return ds
+}
+
+// deviceNames is for messages.
+func deviceNames() string {
+	var names []string
+	for _, d := range Devices() {
+		names = append(names, fmt.Sprintf("%s: %s", d.Name(), d.Description()))
+	}
+	return strings.Join(names, "; ")
 }
 
 // Features lists the SIMD extensions that the CPU kernels were compiled with.
@@ -74,81 +184,3 @@ func Warning() string { return ggml.Warning() }
 
 // Source says where this build's ggml comes from.
 func Source() string { return ggml.Source }
-
-// Backend computes graphs on one device. It belongs to one goroutine;
-// Interrupt and Resume may be called from any.
-type Backend struct {
-	dev    Device
-	b      C.ggml_backend_t
-	pool   *C.struct_ggml_threadpool
-	flag   *C.int
-	plan   bool            // see NewPlanner
-	lacks  map[string]bool // names of operations, of a planner
-	closed bool
-}
-
-// NewBackend opens d. threads is the number of CPU threads that compute, at
-// least 1; other devices ignore it.
-func NewBackend(d Device, threads int) (*Backend, error) {
-	if threads < 1 || threads > int(C.GGML_MAX_N_THREADS) {
-		return nil, fmt.Errorf("threads: %d, want 1 to %d", threads, int(C.GGML_MAX_N_THREADS))
-	}
-	b := C.ggml_backend_dev_init(d.dev, nil)
-	if b == nil {
-		return nil, fmt.Errorf("device %s: can not be opened", d.Name())
-	}
-	be := &Backend{dev: d, b: b, flag: (*C.int)(C.calloc(1, C.sizeof_int))}
-	if d.IsCPU() {
-		// Without a pool of its own the backend would start and join the threads for every graph.
-		be.pool = C.inkling_threadpool_new(C.int(threads))
-		if be.pool == nil {
-			be.Close()
-			return nil, fmt.Errorf("device %s: can not start %d threads", d.Name(), threads)
-		}
-		C.ggml_backend_cpu_set_n_threads(b, C.int(threads))
-		C.ggml_backend_cpu_set_threadpool(b, be.pool)
-		C.inkling_cpu_set_abort_flag(b, be.flag)
-	}
-	return be, nil
-}
-
-// NewPlanner opens d for planning: what is declared on the backend is measured and
-// never allocated, so that a model can be laid out that fits no memory of this
-// machine. Writes to such tensors are dropped, and reads leave the destination
-// as it is; graphs can be measured, and must not be allocated or computed.
-func NewPlanner(d Device) (*Backend, error) {
-	b, err := NewBackend(d, 1)
-	if err != nil {
-		return nil, err
-	}
-	b.plan, b.lacks = true, map[string]bool{}
-	return b, nil
-}
-
-// Lacks lists the operations of the graphs measured on a planner that its device
-// has no kernel for, in order of name.
-func (b *Backend) Lacks() []string { return slices.Sorted(maps.Keys(b.lacks)) }
-
-// Device returns the device that b computes on.
-func (b *Backend) Device() Device { return b.dev }
-
-// Interrupt makes the running graph, and every later one until Resume, stop
-// with ErrInterrupted. CPU only: other devices finish the graph.
-func (b *Backend) Interrupt() { C.inkling_flag_set(b.flag, 1) }
-
-// Resume takes Interrupt back.
-func (b *Backend) Resume() { C.inkling_flag_set(b.flag, 0) }
-
-// Close frees the backend. No graph of it may be running, and neither
-// Interrupt nor Resume may be called afterwards.
-func (b *Backend) Close() {
-	if b == nil || b.closed {
-		return
-	}
-	b.closed = true
-	C.ggml_backend_free(b.b)
-	if b.pool != nil {
-		C.ggml_threadpool_free(b.pool)
-	}
-	C.free(unsafePointer(b.flag))
-}

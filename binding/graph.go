@@ -16,11 +16,12 @@ type Graph struct {
 	// OnTap, if set before building, is called by Tap for every named step.
 	OnTap func(g *Graph, t *Tensor, name string, layer int)
 
-	be  *Backend
-	ctx *C.struct_ggml_context
-	cg  *C.struct_ggml_cgraph
-	cap int
-	n   int
+	be    *Backend
+	ctx   *C.struct_ggml_context
+	cg    *C.struct_ggml_cgraph
+	cap   int
+	n     int
+	place placing
 }
 
 // NewGraph makes room for n tensors: inputs, views and results alike.
@@ -29,7 +30,7 @@ func (b *Backend) NewGraph(n int) *Graph {
 	const slack = 4
 	room := C.size_t(n + slack)
 	ctx := C.inkling_context_new(room, room)
-	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, room, C.bool(false)), cap: n}
+	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, room, C.bool(false)), cap: n, place: placing{on: b.home()}}
 }
 
 // Backend returns the backend that g computes on.
@@ -85,11 +86,17 @@ func (g *Graph) Tap(t *Tensor, name string, layer int) {
 // Nodes is the number of operations recorded by Expand and Output.
 func (g *Graph) Nodes() int { return int(C.ggml_graph_n_nodes(g.cg)) }
 
-// Unsupported lists the operations that the backend's device has no kernel for.
+// Unsupported lists the operations that no device has a kernel for where they
+// are to run.
 func (g *Graph) Unsupported() []string {
 	var ops []string
 	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
-		if t := wrap(C.ggml_graph_node(g.cg, i)); !g.be.dev.Supports(t) {
+		t := wrap(C.ggml_graph_node(g.cg, i))
+		on := g.be.home()
+		if part, pinned := g.place.pins[t]; pinned {
+			on = part
+		}
+		if !on.dev.Supports(t) && !g.follows(t, on) {
 			ops = append(ops, fmt.Sprintf("%s %v", C.GoString(C.ggml_op_desc(t.c())), t.Shape()))
 		}
 	}
@@ -99,29 +106,61 @@ func (g *Graph) Unsupported() []string {
 // Allocator is the memory of intermediate results. One graph at a time uses
 // it: allocating the next one invalidates the one before.
 type Allocator struct {
-	be *Backend
-	a  C.ggml_gallocr_t
+	be    *Backend
+	a     C.ggml_gallocr_t       // of a single device
+	sched C.ggml_backend_sched_t // of several; nil until it is needed
+	room  int                    // nodes and leafs that sched has room for
 }
 
-// NewAllocator returns an empty allocator on b's device.
+// NewAllocator returns an empty allocator.
 func (b *Backend) NewAllocator() *Allocator {
-	return &Allocator{b, C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(b.b))}
+	a := &Allocator{be: b}
+	if b.parts == nil {
+		a.a = C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(b.b))
+	}
+	return a
 }
 
-// Size is the number of bytes held.
-func (a *Allocator) Size() int64 { return int64(C.ggml_gallocr_get_buffer_size(a.a, 0)) }
+// Size is the number of bytes held, on all devices.
+func (a *Allocator) Size() int64 {
+	if a.a != nil {
+		return int64(C.ggml_gallocr_get_buffer_size(a.a, 0))
+	}
+	n := int64(0)
+	for _, p := range a.be.parts {
+		n += a.sizeOn(p)
+	}
+	return n
+}
 
 // Close frees the memory.
 func (a *Allocator) Close() {
-	if a != nil && a.a != nil {
-		C.ggml_gallocr_free(a.a)
-		a.a = nil
+	if a == nil {
+		return
 	}
+	if a.a != nil {
+		C.ggml_gallocr_free(a.a)
+	}
+	C.ggml_backend_sched_free(a.sched)
+	a.a, a.sched, a.room = nil, nil, 0
 }
 
-// Alloc places the graph's tensors in a's memory, which grows if needed.
+// Alloc places the graph's tensors in a's memory, which grows if needed. A node
+// that its device has no kernel for is an error: it would run elsewhere, slowly
+// and unseen, or end the process.
 func (g *Graph) Alloc(a *Allocator) error {
-	if !C.ggml_gallocr_alloc_graph(a.a, g.cg) {
+	if !g.be.dev.IsCPU() || g.be.parts != nil {
+		if ops := g.Unsupported(); len(ops) > 0 {
+			return fmt.Errorf("device %s has no kernel for %s", g.be.dev.Name(), strings.Join(ops[:min(len(ops), 4)], ", "))
+		}
+	}
+	ok := false
+	if g.be.parts != nil {
+		ok = g.schedule(a)
+	} else {
+		ok = bool(C.ggml_gallocr_alloc_graph(a.a, g.cg))
+	}
+	if !ok {
 		return fmt.Errorf("device %s: %w for a graph of %d nodes", g.be.dev.Name(), ErrOutOfMemory, g.Nodes())
 	}
 	return nil
@@ -135,16 +174,29 @@ func (g *Graph) Measure() int64 {
 			g.be.lacks[name] = true
 		}
 	}
+	if g.be.parts != nil {
+		return g.measureParts()
+	}
 	a := C.ggml_gallocr_new(C.ggml_backend_get_default_buffer_type(g.be.b))
 	defer C.ggml_gallocr_free(a)
 	var size C.size_t
 	C.ggml_gallocr_reserve_n_size(a, g.cg, nil, nil, &size)
+	g.be.planned.Compute = max(g.be.planned.Compute, int64(size))
 	return int64(size)
 }
 
 // Compute runs the graph and returns when its results can be read.
 func (g *Graph) Compute() error {
-	switch s := C.ggml_backend_graph_compute(g.be.b, g.cg); s {
+	if C.inkling_flag_get(g.be.flag) != 0 {
+		return ErrInterrupted
+	}
+	var s C.enum_ggml_status
+	if g.be.parts != nil {
+		s = C.ggml_backend_sched_graph_compute(g.place.sched, g.cg)
+	} else {
+		s = C.ggml_backend_graph_compute(g.be.b, g.cg)
+	}
+	switch s {
 	case C.GGML_STATUS_SUCCESS:
 		return nil
 	case C.GGML_STATUS_ABORTED:

@@ -8,9 +8,10 @@ import (
 	"math"
 )
 
-// node counts and wraps the result of an operation.
+// node counts, places and wraps the result of an operation.
 func (g *Graph) node(t *C.struct_ggml_tensor) *Tensor {
 	g.count()
+	g.pin(wrap(t))
 	return wrap(t)
 }
 
@@ -372,4 +373,13 @@ func (g *Graph) ArgsortTopK(a *Tensor, k int) *Tensor {
 	need(k >= 1 && int64(k) <= a.Dim(0) && a.Type() == F32 && a.Dim(0) <= math.MaxInt32, "argsort", "too few elements", a)
 	g.count() // argsort and the view of it
 	return g.node(C.ggml_argsort_top_k(g.ctx, a.c(), C.int(k)))
+}
+
+// ArgMax is the index of the largest element of each row.
+//
+//	a:   [n, rows]   F32
+//	res: [rows]      I32
+func (g *Graph) ArgMax(a *Tensor) *Tensor {
+	need(a.Type() == F32 && contiguousRows(a) && a.Dim(0) <= math.MaxInt32 && a.Dim(2) == 1 && a.Dim(3) == 1, "argmax", "want a matrix of F32", a)
+	return g.node(C.ggml_argmax(g.ctx, a.c()))
 }

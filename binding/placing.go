@@ -1,0 +1,139 @@
+package binding
+
+// #include "bridge.h"
+import "C"
+
+// placing says where the nodes of a graph run, if there are several devices.
+//
+// Left alone, ggml's scheduler derives it from the places of weights and states.
+// Nodes that overwrite intermediate results, and nodes whose form was chosen for
+// a device, must be where they were meant to be: so all nodes are pinned to the
+// device that On named, but those that follow a weight that lies elsewhere.
+type placing struct {
+	on     *Backend // one of the backend's Parts
+	follow int      // above 0: nodes are not pinned
+	pins   map[*Tensor]*Backend
+	sched  C.ggml_backend_sched_t // of the allocator, once allocated
+	splits int
+}
+
+// On says which device the nodes that are recorded from here on run on: be is
+// one of the backend's Parts, the main device at first.
+func (g *Graph) On(be *Backend) { g.place.on = be.home() }
+
+// Device is the device that nodes recorded now run on.
+func (g *Graph) Device() Device { return g.place.on.dev }
+
+// Supports reports whether that device has a kernel for the node t.
+func (g *Graph) Supports(t *Tensor) bool { return g.place.on.dev.Supports(t) }
+
+// Follow lets the nodes that are recorded until the returned function is called
+// run where the weight w is, if that is another device than On's. Products with
+// many rows may come to On's device all the same, and the weight with them, if
+// that is the faster way (the scheduler's rule for weights in host memory).
+func (g *Graph) Follow(w *Tensor) (done func()) {
+	if g.be.parts == nil || !bool(C.inkling_weight_is_elsewhere(w.c(), g.place.on.b)) {
+		return func() {}
+	}
+	g.place.follow++
+	return func() { g.place.follow-- }
+}
+
+func (g *Graph) pin(t *Tensor) {
+	if g.be.parts == nil || g.place.follow > 0 {
+		return
+	}
+	if g.place.pins == nil {
+		g.place.pins = map[*Tensor]*Backend{}
+	}
+	g.place.pins[t] = g.place.on
+}
+
+// follows reports whether a node of be's device is to run elsewhere: it was
+// recorded so, or one of its operands is a weight that lies there.
+func (g *Graph) follows(t *Tensor, be *Backend) bool {
+	if g.be.parts == nil {
+		return false
+	}
+	if _, pinned := g.place.pins[t]; !pinned {
+		return true
+	}
+	for _, src := range t.c().src {
+		if src != nil && bool(C.inkling_weight_is_elsewhere(src, be.b)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Splits is the number of parts that the graph was cut into, each of which runs
+// on one device: 1 if there is only one.
+func (g *Graph) Splits() int { return max(1, g.place.splits) }
+
+// newScheduler makes a scheduler with room for g and tells it the pins.
+func (g *Graph) newScheduler(room int) C.ggml_backend_sched_t {
+	var bs [maxDevices]C.ggml_backend_t
+	for i, p := range g.be.parts {
+		bs[i] = p.b
+	}
+	host := C.ggml_backend_dev_host_buffer_type(g.be.dev.dev)
+	return C.inkling_sched_new(&bs[0], C.int(len(g.be.parts)), host, C.size_t(room))
+}
+
+// needed is the room for g's nodes and leafs: weights and inputs, of which a node
+// has less than one more on average.
+func (g *Graph) needed() int { return 2*g.Nodes() + 64 }
+
+func (g *Graph) tellPins(sched C.ggml_backend_sched_t) {
+	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
+		t := wrap(C.ggml_graph_node(g.cg, i))
+		switch t.c().op {
+		case C.GGML_OP_VIEW, C.GGML_OP_RESHAPE, C.GGML_OP_PERMUTE, C.GGML_OP_TRANSPOSE, C.GGML_OP_NONE:
+			continue // they have no kernel and are where their memory is
+		}
+		if be, pinned := g.place.pins[t]; pinned && !g.follows(t, be) {
+			C.ggml_backend_sched_set_tensor_backend(sched, t.c(), be.b)
+		}
+	}
+}
+
+// schedule splits the graph over the devices and allocates each part there.
+func (g *Graph) schedule(a *Allocator) bool {
+	if n := g.needed(); a.sched == nil || a.room < n {
+		C.ggml_backend_sched_free(a.sched)
+		a.room = n + n/4
+		a.sched = g.newScheduler(a.room)
+	}
+	C.ggml_backend_sched_reset(a.sched)
+	g.tellPins(a.sched)
+	if !C.ggml_backend_sched_alloc_graph(a.sched, g.cg) {
+		return false
+	}
+	g.place.sched, g.place.splits = a.sched, int(C.ggml_backend_sched_get_n_splits(a.sched))
+	return true
+}
+
+// measureParts is Measure over several devices. The graph is of no use afterwards.
+func (g *Graph) measureParts() int64 {
+	sched := g.newScheduler(g.needed())
+	defer C.ggml_backend_sched_free(sched)
+	C.ggml_backend_sched_reset(sched)
+	g.tellPins(sched)
+	var sizes [maxDevices]C.size_t
+	C.ggml_backend_sched_reserve_size(sched, g.cg, &sizes[0])
+	total := int64(0)
+	for i, p := range g.be.parts {
+		n := int64(sizes[i])
+		total += n
+		p.planned.Compute = max(p.planned.Compute, n)
+	}
+	return total
+}
+
+// sizeOn is the part of Size that is on one device.
+func (a *Allocator) sizeOn(p *Backend) int64 {
+	if a.sched == nil {
+		return 0
+	}
+	return int64(C.ggml_backend_sched_get_buffer_size(a.sched, p.b))
+}

@@ -1,0 +1,84 @@
+# Builds the CUDA (and HIP) module with the flash-attention kernels of some head
+# sizes only: all of them take most of the build's time and half of its size.
+#
+# The sources are copied, and in the copy the other sizes are taken out of
+# ggml's supports_op first and then out of the dispatchers and the instances:
+# what is not built is refused when a graph is planned, never at run time.
+#
+#   inkling_fattn_copy(<ggml tree> <folder for the copy> <size of keys>...)
+#
+# A tree that is not written as the patterns below expect is an error that says so.
+
+set(inkling_fattn_known 40 64 72 80 96 112 128 256 512 576)
+
+# inkling_edit(<variable> <pattern> <replacement>): a regular expression that must match.
+function(inkling_edit variable pattern replacement)
+  string(REGEX REPLACE "${pattern}" "${replacement}" edited "${${variable}}")
+  if(edited STREQUAL "${${variable}}")
+    message(FATAL_ERROR "${file}: not written as ggml/cmake/fattn.cmake expects (${pattern}): build all head sizes with FULL=1")
+  endif()
+  set(${variable} "${edited}" PARENT_SCOPE)
+endfunction()
+
+function(inkling_fattn_copy tree copy)
+  set(kept ${ARGN})
+  file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_FILE}" script)
+  set(stamp "${tree} ${kept} ${script}")
+  if(EXISTS "${copy}/stamp")
+    file(READ "${copy}/stamp" old)
+    if(old STREQUAL stamp)
+      return() # a new copy would compile everything again
+    endif()
+  endif()
+  file(REMOVE_RECURSE "${copy}")
+  # Trees in go's module cache are read-only.
+  set(copying NO_SOURCE_PERMISSIONS
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+    DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  file(COPY "${tree}/include" "${tree}/src" DESTINATION "${copy}" ${copying} PATTERN "ggml-vulkan" EXCLUDE PATTERN "ggml-metal" EXCLUDE)
+  foreach(extra CMakeLists.txt cmake)
+    if(EXISTS "${tree}/${extra}")
+      file(COPY "${tree}/${extra}" DESTINATION "${copy}" ${copying})
+    endif()
+  endforeach()
+
+  set(others ${inkling_fattn_known})
+  list(REMOVE_ITEM others ${kept})
+  set(cuda "${copy}/src/ggml-cuda")
+  list(TRANSFORM kept PREPEND "case " OUTPUT_VARIABLE cases)
+  list(JOIN cases ": " cases)
+
+  set(file "${cuda}/fattn.cu")
+  file(READ "${file}" text)
+  inkling_edit(text "    switch \\(K->ne\\[0\\]\\) {\n        case +40:"
+    "    switch (K->ne[0]) { // the sizes of this build\n        ${cases}: break;\n        default: return BEST_FATTN_KERNEL_NONE;\n    }\n\\0")
+  foreach(size ${others})
+    if(NOT size EQUAL 40 AND NOT size EQUAL 72) # those have no kernel on tensor cores
+      inkling_edit(text "        case +${size}:\n[^\n]*GGML_ASSERT[^\n]*\n[^\n]*switch_ncols2<[^\n]*\n[^\n]*break;\n" "")
+    endif()
+  endforeach()
+  file(WRITE "${file}" "${text}")
+
+  set(file "${cuda}/fattn-tile.cu")
+  file(READ "${file}" text)
+  foreach(size ${others})
+    inkling_edit(text "        case +${size}: {\n[^\n]*\n[^\n]*tile_case<[^\n]*\n[^\n]*break;\n" "")
+  endforeach()
+  file(WRITE "${file}" "${text}")
+
+  foreach(size ${others})
+    file(GLOB tiles "${cuda}/template-instances/fattn-tile-instance-dkq${size}-*.cu")
+    if(tiles)
+      file(REMOVE ${tiles})
+    endif()
+  endforeach()
+  file(GLOB instances "${cuda}/template-instances/fattn-mma-f16-instance-*.cu")
+  foreach(file ${instances})
+    file(READ "${file}" text)
+    foreach(size ${others})
+      string(REGEX REPLACE "DECL_FATTN_MMA_F16_CASE\\(${size},[^\n]*\n" "" text "${text}")
+    endforeach()
+    file(WRITE "${file}" "${text}")
+  endforeach()
+  file(WRITE "${copy}/stamp" "${stamp}")
+endfunction()
