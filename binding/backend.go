@@ -32,6 +32,8 @@ type Backend struct {
 	plan  bool            // see NewPlanner
 	lacks map[string]bool // names of operations, of a planner
 
+	threads int
+	work    int64 // of the largest graph that was allocated, see Work
 	planned Planned
 	closed  bool
 }
@@ -46,7 +48,7 @@ func NewBackend(d Device, threads int) (*Backend, error) {
 	if b == nil {
 		return nil, fmt.Errorf("device %s: can not be opened", d.Name())
 	}
-	be := &Backend{dev: d, b: b, flag: (*C.int)(C.calloc(1, C.sizeof_int))}
+	be := &Backend{dev: d, b: b, threads: threads, flag: (*C.int)(C.calloc(1, C.sizeof_int))}
 	if d.IsCPU() {
 		// Without a pool of its own the backend would start and join the threads for every graph.
 		be.pool = C.inkling_threadpool_new(C.int(threads))
@@ -105,11 +107,15 @@ func NewPlanner(devs ...Device) (b *Backend, err error) {
 	return b, nil
 }
 
+// WorkBytes is what the CPU's kernels hold for converted operands and the like,
+// as much as the largest graph so far wants.
+func (b *Backend) WorkBytes() int64 { return b.work }
+
 // Planned is what a planner has measured on one device, in bytes.
 type Planned struct {
 	Memory  int64 // of all Memory that was allocated
 	Mapped  int64 // of the CPU: tensors that lie in files
-	Compute int64 // of the largest graph
+	Compute int64 // of the largest graph, with what its kernels want
 }
 
 // Planned is what was measured so far on each of Parts.

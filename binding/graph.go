@@ -163,10 +163,11 @@ func (g *Graph) Alloc(a *Allocator) error {
 	if !ok {
 		return fmt.Errorf("device %s: %w for a graph of %d nodes", g.be.dev.Name(), ErrOutOfMemory, g.Nodes())
 	}
+	g.be.work = max(g.be.work, g.work())
 	return nil
 }
 
-// Measure returns the bytes that Alloc would need, without taking them.
+// Measure returns the bytes that Alloc and Compute would need, without taking them.
 func (g *Graph) Measure() int64 {
 	if g.be.plan {
 		for _, op := range g.Unsupported() {
@@ -181,8 +182,18 @@ func (g *Graph) Measure() int64 {
 	defer C.ggml_gallocr_free(a)
 	var size C.size_t
 	C.ggml_gallocr_reserve_n_size(a, g.cg, nil, nil, &size)
-	g.be.planned.Compute = max(g.be.planned.Compute, int64(size))
-	return int64(size)
+	n := int64(size) + g.work()
+	g.be.planned.Compute = max(g.be.planned.Compute, n)
+	return n
+}
+
+// work is the memory that the CPU's kernels want beside the results, such as that
+// of operands in another type. Graphs computed one after another share it.
+func (g *Graph) work() int64 {
+	if !g.be.dev.IsCPU() {
+		return 0
+	}
+	return int64(C.ggml_graph_plan(g.cg, C.int(g.be.threads), nil).work_size)
 }
 
 // Compute runs the graph and returns when its results can be read.

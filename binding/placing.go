@@ -117,8 +117,8 @@ func (g *Graph) schedule(a *Allocator) bool {
 func (g *Graph) measureParts() int64 {
 	sched := g.newScheduler(g.needed())
 	defer C.ggml_backend_sched_free(sched)
-	C.ggml_backend_sched_reset(sched)
-	g.tellPins(sched)
+	// It begins anew and so forgets pins: the sizes are those of ggml's own
+	// choice, which differs in a few nodes at the edges of devices.
 	var sizes [maxDevices]C.size_t
 	C.ggml_backend_sched_reserve_size(sched, g.cg, &sizes[0])
 	total := int64(0)

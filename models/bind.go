@@ -216,25 +216,22 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 			w.Close()
 		}
 	}()
-	mapped, copied := p.Backend.NewMemory(len(ws)), p.Backend.NewMemory(len(ws))
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	mapped, copied := p.Backend.NewWeights(len(ws)), p.Backend.NewWeights(len(ws))
 	w.mems = []*binding.Memory{mapped, copied}
-	var parts []*binding.Mapping
-	if !p.NoMmap && p.Backend.Device().IsCPU() {
-		for _, data := range f.Parts() {
-			m, err := mapped.Map(data)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Path(), err)
-			}
-			parts = append(parts, m)
-		}
+	parts, err := mapFile(mapped, f, p)
+	if err != nil {
+		return nil, err
 	}
 	var copies []int
 	for i, info := range infos {
-		mem := copied
-		if parts != nil && info.Offset%binding.MapAlign == 0 {
+		mem, on := copied, p.tensorDevice(info.Name)
+		if parts != nil && on.Device().IsCPU() && info.Offset%binding.MapAlign == 0 {
 			mem = mapped
 		}
-		t, err := mem.New(info.Name, binding.DType(info.Type), info.Dims...)
+		t, err := mem.NewOn(on, info.Name, binding.DType(info.Type), info.Dims...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path(), err)
 		}
@@ -255,4 +252,21 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 		(*ws[i].field).SetBytes(f.Bytes(infos[i]), 0)
 	}
 	return w, nil
+}
+
+// mapFile makes the file's parts places for tensors, if a device reads host memory.
+func mapFile(m *binding.Memory, f *gguf.File, p Params) ([]*binding.Mapping, error) {
+	devices := p.Backend.Parts()
+	if p.NoMmap || !devices[len(devices)-1].Device().IsCPU() {
+		return nil, nil
+	}
+	var parts []*binding.Mapping
+	for _, data := range f.Parts() {
+		part, err := m.Map(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path(), err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
 }

@@ -32,7 +32,8 @@ var (
 // Params says how a model is loaded.
 type Params struct {
 	Backend *binding.Backend
-	NoMmap  bool // copy the weights instead of mapping the file
+	Place   Placement // over the backend's devices
+	NoMmap  bool      // copy the weights instead of mapping the file
 
 	// MaxClipPatches bounds what a ClipProjector takes as one item, since its
 	// memory grows with them and its time with their square; 0 is its default.
@@ -42,6 +43,12 @@ type Params struct {
 	// cut into tiles; 0 leaves that to the file. A projector whose processor
 	// knows no such factor refuses another value.
 	ImageRescale float64
+
+	// MTP holds layers for multi-token prediction that belong to the model, of
+	// which up to MTPDepths are loaded; nil: none. It stays in use until the
+	// model is closed. An architecture that has no such layers refuses it.
+	MTP       *File
+	MTPDepths int
 }
 
 // Batch is what one sequence adds in a step: rows that follow what it holds.
@@ -78,6 +85,26 @@ type Model interface {
 	ComputeBytes(c Cache, rows int) (int64, error)
 	WeightBytes() int64
 	Close()
+}
+
+// Draft asks how a sequence may go on.
+type Draft struct {
+	Seq   int
+	IDs   []int32 // all that is known: the rows that the cache holds, with anything for media, and the token behind them
+	Guess []int32 // out: what may follow, none if nothing is known
+}
+
+// Drafter guesses tokens that a model can then check in one step. What it
+// guesses never changes what is generated, only how many steps that takes.
+type Drafter interface {
+	// MaxDraft is the largest number of tokens that Draft can be asked for; 0 says that it can not guess.
+	MaxDraft() int
+	// Draft sets the Guess of every element, of up to n tokens.
+	Draft(c Cache, ds []Draft, n int) error
+	// Follow does what Draft would have to do first for rows that sequences have
+	// got since. Called after each step of a long prompt it spares Draft the
+	// wait, and the drafter from forgetting the prompt's beginning.
+	Follow(c Cache, seqs ...int) error
 }
 
 // Config is what a program needs to know of any model.

@@ -319,7 +319,7 @@ func (a *Attention) transposedValues(g *binding.Graph) *binding.Tensor {
 // ggml's CPU kernel adds F16 values up in F16, where a sum of a few thousand
 // probabilities no longer grows.
 func flashValues(g *binding.Graph, v *binding.Tensor) *binding.Tensor {
-	if v.Type() == binding.F16 && g.Backend().Device().IsCPU() {
+	if v.Type() == binding.F16 && g.Device().IsCPU() {
 		return g.Cast(v, binding.F32)
 	}
 	return v

@@ -15,7 +15,7 @@ import (
 //
 // Source: gelu_pytorch_tanh (Hendrycks and Gimpel 2016).
 func GELUTanh(g *binding.Graph, x *binding.Tensor) *binding.Tensor {
-	if !g.Backend().Device().IsCPU() {
+	if !g.Device().IsCPU() {
 		return g.GELU(x)
 	}
 	c := 2 * math.Sqrt(2/math.Pi)

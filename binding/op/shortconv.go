@@ -23,8 +23,7 @@ func ShortConv(g *binding.Graph, x, w, table, read, write *binding.Tensor) *bind
 	channels, n, seqs := x.Dim(0), x.Dim(1), x.Dim(2)
 	past := w.Dim(0) - 1
 	before := g.Reshape(g.GetRows(table, read), channels, past, seqs)
-	sx := g.Cont(g.Transpose(g.Concat(before, x, 1))) // [K-1+n, channels, n_seq]
-	y := g.Add(g.SSMConv(sx, w), x)
+	y := g.Add(causal(g, g.Concat(before, x, 1), w), x)
 	g.Expand(y)
 	m := write.Dim(0) / seqs
 	last := g.View(x, [4]int64{channels, m, seqs, 1}, x.Stride(1), x.Stride(2), x.Stride(3), (n-m)*x.Stride(1))
@@ -36,4 +35,29 @@ func ShortConv(g *binding.Graph, x, w, table, read, write *binding.Tensor) *bind
 	}
 	g.Expand(g.SetRows(table, last, write))
 	return y
+}
+
+// causal is Σ_j w[j, c]·rows[c, t+j]: one node where the device has a kernel for
+// these sizes, else a product for each j.
+//
+//	rows: [channels, K-1+n, n_seq]   contiguous
+//	w:    [K, channels]
+//	res:  [channels, n, n_seq]
+func causal(g *binding.Graph, rows, w *binding.Tensor) *binding.Tensor {
+	channels, k, seqs := w.Dim(1), w.Dim(0), rows.Dim(2)
+	if y := g.SSMConv(g.Cont(g.Transpose(rows)), w); g.Supports(y) {
+		return y
+	}
+	n := rows.Dim(1) - (k - 1)
+	wt := g.Cont(g.Transpose(w)) // [channels, K]
+	var sum *binding.Tensor
+	for j := range k {
+		part := g.Mul(g.View(rows, [4]int64{channels, n, seqs, 1}, rows.Stride(1), rows.Stride(2), rows.Stride(3), j*rows.Stride(1)), g.Rows(wt, j, 1))
+		if sum == nil {
+			sum = part
+		} else {
+			sum = g.Add(sum, part)
+		}
+	}
+	return sum
 }

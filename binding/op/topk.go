@@ -15,7 +15,7 @@ import (
 //	res: [k, rows]    I32, a view; CPU: those above the edge by index, then those on it
 func topK(g *binding.Graph, x *binding.Tensor, k int) *binding.Tensor {
 	ids := g.ArgsortTopK(x, k)
-	if !g.Backend().Device().IsCPU() {
+	if !g.Device().IsCPU() {
 		return ids
 	}
 	// ggml's sort is not stable. A second one has no equal keys: 1, 0 or -1 for
