@@ -52,7 +52,7 @@ func (s *Store) holdLocked(ctx context.Context, h *holding, f File) (ok bool, er
 		b.Close()
 		return false, err
 	}
-	h.files = append(h.files, b)
+	h.add(b)
 	return true, nil
 }
 
@@ -82,8 +82,11 @@ func (s *Store) takeIn(ctx context.Context, h *holding, file *os.File, f File) e
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	h.files = append(h.files, file)
-	return waitLock(ctx, file, false)
+	if err := waitLock(ctx, file, false); err != nil {
+		return err
+	}
+	h.add(file)
+	return nil
 }
 
 // sum reads a file to its end, into w unless that is nil, and returns its size

@@ -72,19 +72,30 @@ func (c *collection) mark(n Name, m *manifest) error {
 
 func (c *collection) sweepBlobs(ctx context.Context) error {
 	return eachEntry(ctx, filepath.Join(c.s.dir, "blobs"), func(path string, st fs.FileInfo) error {
-		name := filepath.Base(path)
+		name, age := filepath.Base(path), time.Since(st.ModTime())
 		switch {
-		case c.blobs[name] || strings.HasSuffix(name, journalSuffix):
+		case c.blobs[name], strings.HasSuffix(name, partialSuffix) && age < c.o.Partial:
 			return nil
-		case strings.HasSuffix(name, partialSuffix) && time.Since(st.ModTime()) < c.o.Partial:
-			return nil
+		case strings.HasPrefix(name, "."): // a journal that is being written, or was
+			if age < journalAge {
+				return nil
+			}
+		case strings.HasSuffix(name, journalSuffix): // goes with its partial file
+			if _, err := os.Stat(strings.TrimSuffix(path, journalSuffix) + partialSuffix); err == nil {
+				return nil
+			}
 		}
-		if err := c.remove(path, st.Size()); err != nil || c.o.DryRun {
+		gone, err := c.remove(path, st.Size())
+		if err != nil || !gone || c.o.DryRun || !strings.HasSuffix(name, partialSuffix) {
 			return err
 		}
-		return removeIfThere(strings.TrimSuffix(path, partialSuffix) + journalSuffix)
+		return removeIfThere(journalPath(path))
 	})
 }
+
+// journalAge is how old a journal without its name must be for its writer to be
+// gone: that takes no time.
+const journalAge = time.Minute
 
 // sweepWork removes the folders of processes that are gone.
 func (c *collection) sweepWork(ctx context.Context) error {
@@ -93,7 +104,8 @@ func (c *collection) sweepWork(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.remove(path, n)
+		_, err = c.remove(path, n)
+		return err
 	})
 }
 
@@ -143,28 +155,30 @@ func (c *collection) sweepManifests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.remove(path, st.Size())
+		_, err = c.remove(path, st.Size())
+		return err
 	})
 }
 
-// remove removes a file or a folder unless a process holds its lock.
-func (c *collection) remove(path string, bytes int64) error {
+// remove removes a file or a folder unless a process holds its lock, and reports
+// whether it did, or would.
+func (c *collection) remove(path string, bytes int64) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close()
 	if free, err := tryLock(f, true); err != nil || !free {
-		return err
+		return false, err
 	}
 	c.removed = append(c.removed, Removed{path, bytes})
 	if c.o.DryRun {
-		return nil
+		return true, nil
 	}
-	return os.RemoveAll(path)
+	return true, os.RemoveAll(path)
 }
 
 // eachEntry calls do with what is in a folder, which need not exist.
@@ -230,7 +244,7 @@ func (s *Store) release(n Name, old *manifest) error {
 		if c.blobs[filepath.Base(path)] {
 			continue
 		}
-		if err := c.remove(path, f.Size); err != nil {
+		if _, err := c.remove(path, f.Size); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -43,9 +44,20 @@ func (s *Store) lock(ctx context.Context, exclusive bool) (unlock func(), err er
 
 // holding keeps blobs from being collected until it is closed, by shared locks
 // on them.
-type holding struct{ files []*os.File }
+type holding struct {
+	mu    sync.Mutex
+	files []*os.File
+}
+
+func (h *holding) add(f *os.File) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.files = append(h.files, f)
+}
 
 func (h *holding) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, f := range h.files {
 		f.Close()
 	}

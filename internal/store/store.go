@@ -26,6 +26,8 @@ const partialSuffix = ".partial"
 type Store struct {
 	dir string
 	hub hub
+
+	free func(dir string) (bytes int64, known bool) // space on the disk
 }
 
 // Open returns the store in a folder; "" means the one that the environment
@@ -43,7 +45,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{dir: dir, hub: hubFromEnvironment()}, nil
+	return &Store{dir: dir, hub: hubFromEnvironment(), free: freeSpace}, nil
 }
 
 // Dir is the folder of the store.
