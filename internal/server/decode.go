@@ -69,6 +69,17 @@ func decodeJSON(data []byte, dst any) error {
 	return nil
 }
 
+// decodeAt reads a value that was kept as text into dst; path is where it stood.
+func decodeAt(raw json.RawMessage, path string, dst any) error {
+	d := &decoder{Decoder: json.NewDecoder(bytes.NewReader(raw)), data: raw}
+	d.UseNumber()
+	tok, err := d.next()
+	if err != nil {
+		return err
+	}
+	return d.value(tok, path, reflect.ValueOf(dst).Elem())
+}
+
 // next reads a token.
 func (d *decoder) next() (json.Token, error) {
 	d.start = d.InputOffset()

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -104,6 +106,12 @@ func (c *catalog) list() []*Model {
 		all = append(all, storedModel(m))
 	}
 	return all
+}
+
+// fingerprint tells apart what made an answer: the program and the model's files.
+func (m *Model) fingerprint(version string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", version, m.Name, m.Size, m.Modified.UnixNano()))
+	return "fp_" + hex.EncodeToString(sum[:5])
 }
 
 // splitName is the name of the first of several files that make one GGUF.

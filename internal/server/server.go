@@ -59,6 +59,7 @@ type Server struct {
 	catalog catalog
 	pool    *pool
 	media   *mediaSource
+	formats formats
 	metrics *metrics
 	mux     *http.ServeMux
 	log     *slog.Logger

@@ -194,10 +194,9 @@ func (s *Server) engineRequest(l *loaded, t *turn) (*engine.Request, error) {
 		Local:         s.media.local,
 		Limits:        s.opt.Limits,
 	}
-	if err := t.Format.apply(r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	var err error
+	r.Grammar, err = s.formats.grammar(&t.Format)
+	return r, err
 }
 
 // choice is one of the answers while it is generated.

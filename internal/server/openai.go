@@ -1,4 +1,0 @@
-package server
-
-// openAIRoutes are those of OpenAI's API.
-func (s *Server) openAIRoutes() []route { return nil }
