@@ -1,0 +1,128 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const greedy = `"model":"tiny","temperature":0,"max_tokens":60,"reasoning_effort":"none"`
+
+func TestChatCompletion(t *testing.T) {
+	h := sharedServer(t)
+	var resp chatResponse
+	askOK(t, h, "/v1/chat/completions", `{`+greedy+`,"messages":[{"role":"user","content":"What is the capital of France?"}]}`, &resp)
+	if got := resp.Choices[0].Message.Content.text; got != "The capital of France is Paris." {
+		t.Errorf("answered %q", got)
+	}
+	if *resp.Choices[0].FinishReason != "stop" || resp.Object != "chat.completion" || resp.Model != "tiny" || !strings.HasPrefix(resp.ID, "chatcmpl-") {
+		t.Errorf("%+v", resp)
+	}
+	if u := resp.Usage; u.PromptTokens != 23 || u.CompletionTokens != 13 || u.TotalTokens != 36 {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+// joined puts the chunks of a stream together.
+func joined(t *testing.T, chunks []string) *chatResponse {
+	t.Helper()
+	if last := chunks[len(chunks)-1]; last != "[DONE]" {
+		t.Fatalf("the stream ends with %s", last)
+	}
+	var all *chatResponse
+	answers := map[int]*chatChoice{}
+	n := 0
+	for _, text := range chunks[:len(chunks)-1] {
+		var c chatResponse
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if c.Object != "chat.completion.chunk" {
+			t.Fatalf("chunk %s", text)
+		}
+		if all == nil {
+			all = &chatResponse{ID: c.ID, Created: c.Created, Model: c.Model, SystemFingerprint: c.SystemFingerprint}
+		}
+		if c.ID != all.ID || c.Created != all.Created || c.Model != all.Model {
+			t.Errorf("chunk of another answer: %s", text)
+		}
+		if c.Usage != nil {
+			all.Usage = c.Usage
+		}
+		for _, ch := range c.Choices {
+			a := answers[ch.Index]
+			if a == nil {
+				a = &chatChoice{Index: ch.Index, Message: &chatAnswer{}}
+				answers[ch.Index] = a
+				n = max(n, ch.Index+1)
+			}
+			addDelta(t, a, &ch)
+		}
+	}
+	for i := range n {
+		all.Choices = append(all.Choices, *answers[i])
+	}
+	return all
+}
+
+func addDelta(t *testing.T, a, ch *chatChoice) {
+	t.Helper()
+	m, d := a.Message, ch.Delta
+	if d.Role != "" {
+		m.Role = d.Role
+	}
+	m.Content = text(m.Content.text + d.Content.text)
+	m.ReasoningContent += d.ReasoningContent
+	for _, c := range d.ToolCalls {
+		if *c.Index == len(m.ToolCalls) {
+			m.ToolCalls = append(m.ToolCalls, toolCallJSON{ID: c.ID, Type: c.Type, Function: toolFunctionJSON{Name: c.Function.Name}})
+		}
+		m.ToolCalls[*c.Index].Function.Arguments += c.Function.Arguments
+	}
+	if ch.Logprobs != nil {
+		if a.Logprobs == nil {
+			a.Logprobs = &chatLogprobs{}
+		}
+		a.Logprobs.Content = append(a.Logprobs.Content, ch.Logprobs.Content...)
+	}
+	if ch.FinishReason != nil {
+		if a.FinishReason != nil {
+			t.Error("a second finish reason")
+		}
+		a.FinishReason = ch.FinishReason
+	}
+}
+
+// TestStreamEqualsAnswer: the chunks of a stream, put together, are the answer
+// that is not streamed, for every kind of request.
+func TestStreamEqualsAnswer(t *testing.T) {
+	h := sharedServer(t)
+	for _, tt := range []struct{ name, body string }{
+		{"text", `"messages":[{"role":"user","content":"What is the capital of France?"}]`},
+		{"logprobs", `"logprobs":true,"top_logprobs":3,"messages":[{"role":"user","content":"What is the capital of France?"}]`},
+		{"two answers", `"n":2,"messages":[{"role":"user","content":"What is 2 + 2?"}]`},
+		{"thinking", `"reasoning_effort":"high","messages":[{"role":"user","content":"What is 47 + 38?"}]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := greedy + "," + tt.body
+			var whole chatResponse
+			askOK(t, h, "/v1/chat/completions", "{"+body+"}", &whole)
+			got := joined(t, events(t, h, "/v1/chat/completions", `{`+body+`,"stream":true,"stream_options":{"include_usage":true}}`))
+			for _, r := range []*chatResponse{&whole, got} {
+				r.ID, r.Object, r.Created = "", "", 0
+				r.Usage.PromptTokensDetails.CachedTokens = 0 // the second time more is there
+				for i := range r.Choices {
+					for j := range r.Choices[i].Message.ToolCalls {
+						r.Choices[i].Message.ToolCalls[j].ID = ""
+					}
+				}
+			}
+			if diff := cmp.Diff(strings.Split(quote(whole), ","), strings.Split(quote(got), ",")); diff != "" {
+				t.Errorf("answer (-) and stream (+):\n%s", diff)
+			}
+			t.Log(quote(whole.Choices))
+		})
+	}
+}
