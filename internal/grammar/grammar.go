@@ -12,39 +12,52 @@ type Grammar struct {
 	machines map[*Tokens]*machine // one per vocabulary
 }
 
-// FromJSONSchema compiles a JSON schema (draft 2020-12 or 7) to the grammar of
-// the JSON texts that are valid against it. docs/structured-output.md lists what
-// is read and where the grammar is narrower than the schema; it is never wider.
-//
-// A keyword that cannot be kept is an *UnsupportedError, malformed JSON or a
-// keyword with a value of the wrong type is a *SyntaxError, and a schema without
-// a valid instance or one too large wraps ErrUnsatisfiable or ErrTooLarge.
-func FromJSONSchema(schema []byte) (*Grammar, error) {
-	return nil, &UnsupportedError{Keyword: "schema"}
-}
-
 // JSON returns the grammar of any JSON object, response format "json_object" of
-// the OpenAI API.
-func JSON() *Grammar { return nil }
+// the OpenAI API. Keys may repeat, as in RFC 8259.
+func JSON() *Grammar {
+	b := &builder{}
+	root := newJSONRules(b).object()
+	g, err := b.grammar(root.(call))
+	if err != nil {
+		panic(err) // the rules are constants; the tests compile them
+	}
+	return g
+}
 
 // FromRegex compiles a regular expression in RE2 syntax to the grammar of the
 // texts that match it as a whole. Lookaround, backreferences and word boundaries
 // are an *UnsupportedError.
 func FromRegex(re string) (*Grammar, error) {
-	return nil, &UnsupportedError{Keyword: "regex"}
-}
-
-// FromGBNF compiles a grammar in llama.cpp's GBNF notation; its texts are those
-// of the rule root. Left recursion is an *UnsupportedError.
-func FromGBNF(text string) (*Grammar, error) {
-	return nil, &UnsupportedError{Keyword: "gbnf"}
+	x, err := parseRegex(re, "")
+	if err != nil {
+		return nil, err
+	}
+	d, err := matchDFA(x, utf8Class, false, "")
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{}
+	return b.grammar(b.add("regex", d))
 }
 
 // Matcher returns the state of one answer, before its first token, in the
 // vocabulary t.
-func (g *Grammar) Matcher(t *Tokens) *Matcher { return &Matcher{} }
+func (g *Grammar) Matcher(t *Tokens) *Matcher {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.machines[t]
+	if m == nil {
+		m = newMachine(g.prog, t)
+		g.machines[t] = m
+	}
+	return &Matcher{m: m, set: m.first}
+}
 
-type (
-	program struct{}
-	machine struct{}
-)
+// grammar compiles the rules.
+func (b *builder) grammar(root call) (*Grammar, error) {
+	p, err := b.compile(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Grammar{prog: p, machines: map[*Tokens]*machine{}}, nil
+}
