@@ -96,7 +96,7 @@ func (g *Graph) Unsupported() []string {
 		if part, pinned := g.place.pins[t]; pinned {
 			on = part
 		}
-		if !on.dev.Supports(t) && !g.follows(t, on) {
+		if !on.dev.Supports(t) && !g.follows(t, on) && !g.fetches(t, on) {
 			ops = append(ops, fmt.Sprintf("%s %v", C.GoString(C.ggml_op_desc(t.c())), t.Shape()))
 		}
 	}

@@ -193,7 +193,7 @@ func TestComputeBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	forward(t, m, c, ids, false)
-	if got := m.exec.Bytes(); got != want {
+	if got := m.exec.Bytes() + m.be.WorkBytes(); got != want {
 		t.Errorf("a step takes %d bytes, measured were %d", got, want)
 	}
 	long := newTestCache(t, m, 1, 100_000, binding.F32)
