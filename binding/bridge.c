@@ -67,10 +67,18 @@ ggml_backend_sched_t inkling_sched_new(ggml_backend_t * backends, int n, ggml_ba
     return ggml_backend_sched_new(backends, types, n, size, false, true);
 }
 
+static ggml_backend_buffer_t buffer_of(const struct ggml_tensor * t) {
+    return t->view_src != NULL ? t->view_src->buffer : t->buffer;
+}
+
+bool inkling_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend) {
+    ggml_backend_buffer_t buf = buffer_of(t);
+    return buf != NULL && !ggml_backend_supports_buft(backend, ggml_backend_buffer_get_type(buf));
+}
+
 bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend) {
-    ggml_backend_buffer_t buf = t->view_src != NULL ? t->view_src->buffer : t->buffer;
-    return buf != NULL && ggml_backend_buffer_get_usage(buf) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
-        !ggml_backend_supports_buft(backend, ggml_backend_buffer_get_type(buf));
+    ggml_backend_buffer_t buf = buffer_of(t);
+    return buf != NULL && ggml_backend_buffer_get_usage(buf) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS && inkling_is_elsewhere(t, backend);
 }
 
 struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes) {

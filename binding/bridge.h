@@ -23,8 +23,9 @@ struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes
 // and leafs. Inputs lie in host, or in the CPU's memory if that is NULL.
 ggml_backend_sched_t inkling_sched_new(ggml_backend_t * backends, int n, ggml_backend_buffer_type_t host, size_t size);
 
-// Whether t's data, or that of the tensor it is a view of, is a weight that the
-// backend can not read where it lies.
+// Whether t, or the tensor that it is a view of, has memory that the backend can
+// not read where it lies; and whether that is so of a weight.
+bool inkling_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend);
 bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend);
 
 // A worker pool that keeps its threads between graphs.

@@ -66,6 +66,17 @@ func (g *Graph) follows(t *Tensor, be *Backend) bool {
 	return false
 }
 
+// fetches reports whether an operand lies where be can not read it: the scheduler
+// copies it, and the device's answer about the node as it stands means nothing.
+func (g *Graph) fetches(t *Tensor, be *Backend) bool {
+	for _, src := range t.c().src {
+		if src != nil && bool(C.inkling_is_elsewhere(src, be.b)) {
+			return g.be.parts != nil
+		}
+	}
+	return false
+}
+
 // Splits is the number of parts that the graph was cut into, each of which runs
 // on one device: 1 if there is only one.
 func (g *Graph) Splits() int { return max(1, g.place.splits) }

@@ -18,8 +18,8 @@ func (st *step) attention(g *binding.Graph, w *weights, i int, a *binding.Tensor
 
 	q := st.queries(g, w, i, a)
 	cells := st.writeLatent(g, w, i, a)
-	at := &op.LatentAttention{Q: q, Cells: cells, Latent: latent, Scale: st.rotation.scale(st.nope + st.rope), Flash: st.flash}
-	o := at.Build(g, st.mask) // [kv_lora, n, n_head, seqs]
+	at := &op.LatentAttention{Q: q, Cells: cells, Latent: latent, Scale: st.rotation.scale(st.nope + st.rope), Flash: st.flash(i)}
+	o := at.Build(g, st.mask(g, i)) // [kv_lora, n, n_head, seqs]
 	if seqs > 1 {
 		o = g.Cont(g.Permute(o, 0, 1, 3, 2)) // [kv_lora, n, seqs, n_head]
 	}

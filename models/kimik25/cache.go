@@ -25,7 +25,7 @@ type cache struct {
 	size  int
 	full  int // cells of a sequence; the last is written by idle ones and never seen
 	kv    binding.DType
-	flash bool // the device has the fused kernel for rows of this size and type
+	flash []bool // per layer: its device has the fused kernel for rows of this size and type
 }
 
 // sequence is where one sequence stands.
@@ -59,7 +59,7 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 	}
 	s := &cache{id: id, mem: be.NewMemory(c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs), full: roundUp(size+1, cellPad)}
 	for i := range c.blockCount {
-		t, err := s.mem.New(fmt.Sprintf("cache.%d", i), kv, width, int64(s.full), 1, int64(seqs))
+		t, err := s.mem.NewOn(c.on(i), fmt.Sprintf("cache.%d", i), kv, width, int64(s.full), 1, int64(seqs))
 		if err != nil {
 			s.mem.Close()
 			return nil, err
@@ -70,13 +70,20 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 		s.mem.Close()
 		return nil, fmt.Errorf("cache of %d x %d tokens: %w", seqs, size, err)
 	}
-	s.flash = kv != binding.F32 && hasFlash(be, c, kv)
+	has := map[*binding.Backend]bool{}
+	for i := range c.blockCount {
+		on := c.on(i)
+		if _, known := has[on]; !known {
+			has[on] = kv != binding.F32 && hasFlash(on, c, kv)
+		}
+		s.flash = append(s.flash, has[on])
+	}
 	return s, nil
 }
 
-// hasFlash asks the device for a fused kernel for the latent rows.
-func hasFlash(be *binding.Backend, c *config, kv binding.DType) bool {
-	g := be.NewGraph(16)
+// hasFlash asks a device for a fused kernel for the latent rows.
+func hasFlash(on *binding.Backend, c *config, kv binding.DType) bool {
+	g := on.NewGraph(16)
 	defer g.Close()
 	width, cells := int64(c.kvLora+c.rope), int64(cellPad)
 	k := g.Input("cells", kv, width, cells)

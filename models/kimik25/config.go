@@ -3,6 +3,7 @@ package kimik25
 import (
 	"math"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/models"
@@ -23,7 +24,12 @@ type config struct {
 	denseBlocks, ff, ffExp     int
 	nExpert, nExpertUsed, ffSh int // ffSh is the width of all shared experts together
 	router                     op.Router
+
+	devices []*binding.Backend // of each layer
 }
+
+// on is the device of layer i.
+func (c *config) on(i int) *binding.Backend { return c.devices[i] }
 
 // rotation says how positions turn queries and keys, and how scores are scaled.
 type rotation struct {

@@ -30,6 +30,7 @@ func open(f *gguf.File, p models.Params) (models.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.devices = p.LayerDevices(cfg.blockCount)
 	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, []models.Batch](p.Backend)}
 	if m.w, m.own, err = bindWeights(f, cfg, p); err != nil {
 		return nil, err

@@ -42,36 +42,49 @@ func shapeOf(s *cache, bs []models.Batch, out models.Outputs) shape {
 type step struct {
 	*config
 	*layers.Inputs
-	s     *cache
-	nKV   int
-	flash bool
+	s   *cache
+	nKV int
+	few bool
 
 	pos   *binding.Tensor // [N*Seqs] I32
 	write *binding.Tensor // [N, 1, Seqs] I64: the cells of the new rows
-	mask  *binding.Tensor // [nKV, N', 1, Seqs], F16 in the flash form, else F32
 
-	maskInput *binding.Tensor // F32
+	maskInput *binding.Tensor // [nKV, N', 1, Seqs] F32
+	maskHalf  *binding.Tensor // the same in F16, once a layer has the flash form
+}
+
+// flash reports whether layer i takes the fused kernel. The CPU's takes one
+// query at a time; many are faster as matrices.
+func (st *step) flash(i int) bool {
+	return st.s.flash[i] && (st.few || !st.on(i).Device().IsCPU())
+}
+
+// mask is in the type that the form of layer i wants.
+func (st *step) mask(g *binding.Graph, i int) *binding.Tensor {
+	if !st.flash(i) {
+		return st.maskInput
+	}
+	if st.maskHalf == nil {
+		st.maskHalf = g.Cast(st.maskInput, binding.F16)
+	}
+	return st.maskHalf
 }
 
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	n, seqs := int64(sh.rows.N), int64(sh.rows.Seqs)
-	onCPU := g.Backend().Device().IsCPU()
 	st := &step{
-		config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), s: s, nKV: sh.nKV,
-		// The CPU's fused kernel takes one query at a time; many are faster as matrices.
-		flash: s.flash && (sh.few() || !onCPU),
+		config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), s: s, nKV: sh.nKV, few: sh.few(),
 		pos:   g.Input("pos", binding.I32, n*seqs),
 		write: g.Input("write", binding.I64, n, 1, seqs),
 	}
 	rows := n
-	if st.flash && !onCPU {
-		rows = int64(roundUp(sh.rows.N, maskPad))
+	for i := range c.blockCount {
+		if st.flash(i) && !c.on(i).Device().IsCPU() {
+			rows = int64(roundUp(sh.rows.N, maskPad))
+		}
 	}
 	st.maskInput = g.Input("mask", binding.F32, int64(sh.nKV), rows, 1, seqs)
-	if st.mask = st.maskInput; st.flash {
-		st.mask = g.Cast(st.mask, binding.F16)
-	}
 	return st
 }
 

@@ -7,9 +7,11 @@ import "github.com/inkling-go/inkling/binding"
 //	logits: [vocab, outs]
 //	hidden: [n_embd, outs]
 func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
+	g.On(w.embdOn)
 	x := st.PutMedia(g, g.GetRows(w.Embd, st.IDs)) // [n_embd, N]
 	g.Tap(x, "inputs_embeds", -1)
 	for i, l := range w.Layers {
+		g.On(st.on(i))
 		a := g.RMSNorm(x, l.AttnNorm, st.eps)
 		g.Tap(a, "attn_in", i)
 		y := st.attention(g, w, i, a)
@@ -23,6 +25,7 @@ func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 		x = g.Add(x, st.feedForward(g, l, i, b))
 		g.Tap(x, "layer", i)
 	}
+	g.On(w.outputOn)
 	x = g.RMSNorm(x, w.Norm, st.eps)
 	g.Tap(x, "final_norm", -1)
 	return st.Outputs(g, x, func(x *binding.Tensor) *binding.Tensor { return g.MulMat(w.Output, x) })

@@ -15,6 +15,8 @@ type weights struct {
 
 	// Computed once at load: 1/f_i of the rotated pairs.
 	invFreq *binding.Tensor // [rope/2]
+
+	embdOn, outputOn *binding.Backend // the devices of Embd, and of what follows the last layer
 }
 
 // layer is one block: attention, then feed-forward.
@@ -69,7 +71,7 @@ type shared struct {
 
 // bindWeights opens the tensors of f on the backend's device.
 func bindWeights(f *gguf.File, c *config, p models.Params) (*weights, *models.Weights, error) {
-	w := &weights{}
+	w := &weights{embdOn: p.EmbeddingDevice(), outputOn: p.OutputDevice()}
 	for i := range c.blockCount {
 		l := &layer{}
 		if c.qLora > 0 {
@@ -98,7 +100,7 @@ func bindWeights(f *gguf.File, c *config, p models.Params) (*weights, *models.We
 
 // derive computes the table of the rotation.
 func (w *weights) derive(be *binding.Backend, c *config) (*binding.Memory, error) {
-	mem := be.NewMemory(1)
+	mem := be.NewMemory(1) // no weights: nodes of all devices read it
 	var err error
 	if w.invFreq, err = mem.New("rope_inverse_frequencies", binding.F32, int64(c.rope/2)); err == nil {
 		err = mem.Alloc()

@@ -20,7 +20,10 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 //	ids:      [n_used, n]               I32
 //	weights:  [n_used, n]               contiguous
 //	res:      [n_embd, n]
+//
+// The experts are computed where they are, be it another device than the layer's.
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
+	defer g.Follow(gate)()
 	embd, n, k := x.Dim(0), x.Dim(1), ids.Dim(0)
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
