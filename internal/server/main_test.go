@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 	}
 	ggufDir = dir
 	code := m.Run()
+	if shared.s != nil {
+		shared.s.Close()
+		shared.h.Close()
+	}
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

@@ -12,6 +12,7 @@ func (s *Server) opsRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/{$}", open: true, handle: s.root},
 		{method: http.MethodGet, path: "/health", open: true, handle: s.health},
+		{method: http.MethodGet, path: "/metrics", handle: s.serveMetrics},
 	}
 }
 
@@ -32,11 +33,15 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// health answers 200 while the server takes requests.
+// health answers 200 while the server takes requests and need not wait for its
+// first model.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	status, text := http.StatusOK, "ok"
-	if s.draining.Load() {
+	switch {
+	case s.draining.Load():
 		status, text = http.StatusServiceUnavailable, "shutting down"
+	case s.pool.onlyLoading():
+		status, text = http.StatusServiceUnavailable, "loading a model"
 	}
 	writeJSON(w, status, map[string]string{"status": text})
 	return nil

@@ -311,3 +311,17 @@ func (p *pool) list() []running {
 	slices.SortFunc(all, func(a, b running) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
+
+// onlyLoading reports whether a model is being loaded and none is there.
+func (p *pool) onlyLoading() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	loading := 0
+	for _, l := range p.byName {
+		if !l.loading {
+			return false
+		}
+		loading++
+	}
+	return loading > 0
+}

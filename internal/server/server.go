@@ -77,7 +77,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opt: o, catalog: catalog{o.Models, o.Store}, media: m, metrics: &metrics{}, mux: http.NewServeMux(), log: o.Log,
+		opt: o, catalog: catalog{o.Models, o.Store}, media: m, metrics: newMetrics(), mux: http.NewServeMux(), log: o.Log,
 		pool: newPool(o.Engine, o.KeepAlive, o.MaxLoaded, o.Log),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

@@ -221,13 +221,16 @@ func (c *choice) run(ctx context.Context, eng *engine.Engine, r *engine.Request)
 	r.OnToken, r.OnDelta = c.token, c.delta
 	res, err := eng.Generate(ctx, r)
 	if err != nil {
+		if res != nil {
+			c.server.metrics.answered(c.model, &answer{Result: res, ReasoningTokens: c.reasoning}, "error")
+		}
 		return nil, err
 	}
 	if err := c.start(res.PromptTokens); err != nil {
 		return nil, err
 	}
 	a := &answer{Result: res, ReasoningTokens: c.reasoning, Tokens: append(c.tokens, c.pending...)}
-	c.server.metrics.answered(c.model, a)
+	c.server.metrics.answered(c.model, a, a.FinishReason)
 	return a, c.emit(event{Kind: finished, Answer: a, Tokens: c.pending})
 }
 
@@ -243,11 +246,13 @@ func (c *choice) start(promptTokens int) error {
 // token counts tokens, and keeps those of the content if the request wants them.
 func (c *choice) token(t engine.Token) error {
 	now := time.Now()
-	if c.last.IsZero() {
-		c.server.metrics.firstToken(c.model, now.Sub(c.begin))
-	} else {
-		c.server.metrics.nextToken(c.model, now.Sub(c.last))
-	}
+	c.server.metrics.with(c.model, func(m *modelMetrics) {
+		if c.last.IsZero() {
+			m.firstToken.observe(now.Sub(c.begin).Seconds())
+		} else {
+			m.nextToken.observe(now.Sub(c.last).Seconds())
+		}
+	})
 	c.last = now
 	switch {
 	case t.Kind == engine.ReasoningToken:
