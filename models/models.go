@@ -143,6 +143,10 @@ type Cache interface {
 	// sequence of the same cache equal to that, bit by bit.
 	Save(seq int) Checkpoint
 	Load(seq int, saved Checkpoint) error
+	// CheckpointBytes and SaveBytes are the host memory that Checkpoint and Save
+	// would take now.
+	CheckpointBytes(seq int) int64
+	SaveBytes(seq int) int64
 	Bytes() int64 // device memory
 	// StateBytes is the part of Bytes that is no keys and values: the last inputs
 	// of convolutions, which take the same at any size.

@@ -31,15 +31,25 @@ func (s *cache) eachPart(seq, n int, f func(t *binding.Tensor, off, n int64)) {
 // Save copies the used part of a sequence.
 func (s *cache) Save(seq int) models.Checkpoint {
 	q := &s.seqs[seq]
-	size := int64(0)
-	s.eachPart(seq, q.pos, func(_ *binding.Tensor, _, n int64) { size += n })
-	p := &saved{cache: s, pos: q.pos, high: q.high, data: make([]byte, size)}
+	p := &saved{cache: s, pos: q.pos, high: q.high, data: make([]byte, s.SaveBytes(seq))}
 	at := p.data
 	s.eachPart(seq, q.pos, func(t *binding.Tensor, off, n int64) {
 		t.ReadBytes(at[:n], off)
 		at = at[n:]
 	})
 	return p
+}
+
+// SaveBytes is the size of the used part.
+func (s *cache) SaveBytes(seq int) (size int64) {
+	s.eachPart(seq, s.seqs[seq].pos, func(_ *binding.Tensor, _, n int64) { size += n })
+	return size
+}
+
+// CheckpointBytes is the size of the rings.
+func (s *cache) CheckpointBytes(seq int) (size int64) {
+	s.eachRing(seq, func(_ *binding.Tensor, _, n int64) { size += n })
+	return size
 }
 
 // Load makes a sequence equal to what was saved.

@@ -23,7 +23,11 @@ func TestSaveLoad(t *testing.T) {
 			defer c.Close()
 			chunked(t, m, c, 0, ids[:90], 45)
 			point := c.Checkpoint(0)
+			if point.Bytes() != c.CheckpointBytes(0) || point.Bytes() == 0 {
+				t.Errorf("a checkpoint of %d bytes, %d were expected", point.Bytes(), c.CheckpointBytes(0))
+			}
 			chunked(t, m, c, 0, ids[90:150], 60)
+			size := c.SaveBytes(0)
 			saved := c.Save(0)
 			if err := c.Copy(1, 0); err != nil {
 				t.Fatal(err)
@@ -39,7 +43,7 @@ func TestSaveLoad(t *testing.T) {
 					t.Errorf("sequence %d goes on differently", seq)
 				}
 			}
-			if saved.Pos() != 150 || saved.Bytes() == 0 || c.Reach(1) != 220-reach {
+			if saved.Pos() != 150 || saved.Bytes() != size || size == 0 || c.Reach(1) != 220-reach {
 				t.Errorf("saved %d rows in %d bytes, reach %d", saved.Pos(), saved.Bytes(), c.Reach(1))
 			}
 

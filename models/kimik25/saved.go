@@ -19,11 +19,7 @@ func (p *saved) Bytes() int64 { return int64(len(p.data)) }
 // Save copies the rows of a sequence.
 func (s *cache) Save(seq int) models.Checkpoint {
 	pos := s.seqs[seq].pos
-	size := int64(0)
-	for _, t := range s.cells {
-		size += int64(pos) * t.Stride(1)
-	}
-	p := &saved{cache: s, pos: pos, data: make([]byte, size)}
+	p := &saved{cache: s, pos: pos, data: make([]byte, s.SaveBytes(seq))}
 	at := p.data
 	for _, t := range s.cells {
 		n := int64(pos) * t.Stride(1)
@@ -32,6 +28,17 @@ func (s *cache) Save(seq int) models.Checkpoint {
 	}
 	return p
 }
+
+// SaveBytes is the size of the rows.
+func (s *cache) SaveBytes(seq int) (size int64) {
+	for _, t := range s.cells {
+		size += int64(s.seqs[seq].pos) * t.Stride(1)
+	}
+	return size
+}
+
+// CheckpointBytes is 0: a checkpoint is a length.
+func (s *cache) CheckpointBytes(int) int64 { return 0 }
 
 // Load makes a sequence equal to what was saved.
 func (s *cache) Load(seq int, c models.Checkpoint) error {
