@@ -62,9 +62,11 @@ help: ## list the targets
 	  esac; \
 	done < Makefile
 
+BIN := bin
+LDFLAGS :=
 .PHONY: build
 build: headers ## the two tools, bin/convert-inkling and bin/inkling-run (default target)
-	go build -o bin/ ./cmd/convert-inkling ./cmd/inkling-run
+	go build -ldflags="$(LDFLAGS)" -o $(BIN)/ ./cmd/convert-inkling ./cmd/inkling-run
 
 DEMO := build/demo
 .PHONY: demo
@@ -143,9 +145,35 @@ cuda: ## the CUDA backend as a loadable module, build/lib/libggml-cuda.so (CUDA_
 	  -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)
 	cmake --build build/cuda --parallel $(JOBS)
 
+# Installed as other programs are: make install PREFIX=$$HOME/.local, DESTDIR for packagers.
+PREFIX := /usr/local
+.PHONY: install
+install: build ## the tools, their manual page and shell completions below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 bin/convert-inkling bin/inkling-run $(DESTDIR)$(PREFIX)/bin
+	bin/inkling-run man > $(DESTDIR)$(PREFIX)/share/man/man1/inkling-run.1
+	bin/inkling-run completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/inkling-run
+	bin/inkling-run completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_inkling-run
+	bin/inkling-run completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/inkling-run.fish
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+DIST = dist/inkling-$(VERSION)-$(shell go env GOOS)-$(GOARCH)
+.PHONY: dist
+dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a list of its parts (SPDX) and checksums
+	rm -rf $(DIST)
+	mkdir -p $(DIST)/lib
+	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X main.version=$(VERSION)"
+	cp LICENSE README.md CHANGELOG.md deploy/inkling.service $(DIST)
+	$(DIST)/inkling-run man > $(DIST)/inkling-run.1
+	for m in build/lib/libggml-*.so; do [ ! -f "$$m" ] || cp "$$m" $(DIST)/lib/; done
+	go run ./internal/sbom $(DIST)/convert-inkling $(DIST)/inkling-run > $(DIST)/sbom.spdx.json
+	tar -C dist -czf $(DIST).tar.gz $(notdir $(DIST))
+	cd dist && sha256sum $(notdir $(DIST)).tar.gz > $(notdir $(DIST)).tar.gz.sha256
+
 .PHONY: clean
-clean: ## remove bin and build (go's caches stay)
-	rm -rf bin build
+clean: ## remove bin, build and dist (go's caches stay)
+	rm -rf bin build dist
 
 # --- what the targets above need ---------------------------------------------
 

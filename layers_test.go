@@ -47,6 +47,7 @@ var rooms = []room{
 	{"internal/chat", []string{"internal/token"}},
 	{"internal/hmlp", nil},
 	{"internal/parity", nil}, // the report over the tests; they reach it through testutil
+	{"internal/sbom", nil},   // what a built program is made of
 
 	// convert and models never import each other: they meet in the file.
 	// convert has binding for quantising only.
