@@ -46,7 +46,9 @@ var rooms = []room{
 	{"internal/token", formats},
 	{"internal/chat", []string{"internal/token"}},
 	{"internal/hmlp", nil},
-	{"internal/parity", nil}, // the report over the tests; they reach it through testutil
+	{"internal/machine", nil},
+	{"internal/plot", nil},
+	{"internal/parity", []string{"internal/plot"}}, // the report over the tests; they reach it through testutil
 	{"internal/sbom", nil},   // what a built program is made of
 
 	// convert and models never import each other: they meet in the file.
@@ -56,6 +58,11 @@ var rooms = []room{
 
 	{"internal/grammar", nil}, // bytes in, masks of tokens out
 	{"internal/engine", []string{"binding", "internal/chat", "internal/grammar", "internal/media", "internal/token", "models"}},
+	// What looks at models from outside: what they take, how fast and how good they are.
+	{"internal/doctor", []string{"binding", "internal/gguf", "internal/machine", "models"}},
+	{"internal/bench", []string{"binding", "internal/gguf", "internal/machine", "models"}},
+	{"internal/eval", []string{"binding", "internal/chat", "internal/engine", "internal/gguf", "internal/media", "internal/plot", "internal/token", "models"}},
+
 	{"internal/store", []string{"internal/gguf"}},
 	{"internal/server", []string{"internal/chat", "internal/engine", "internal/grammar", "internal/media", "internal/store"}},
 

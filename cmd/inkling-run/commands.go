@@ -11,6 +11,7 @@ import (
 func commands() []*cli.Command {
 	list := []*cli.Command{
 		runCommand(), showCommand(),
+		doctorCommand(),
 		tokenizeCommand(), templateCommand(), mediaCommand(),
 		completionCommand(), manCommand(), versionCommand(),
 	}

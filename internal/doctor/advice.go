@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,7 +22,7 @@ const contextStep = 256
 // advice says what to change so that the wanted context fits, nothing if it does.
 func (p *plan) advice() ([]string, error) {
 	list := []string{}
-	wanted := cmp.Or(p.o.Context, p.model.Config().Context)
+	wanted := p.o.Context
 	r, err := p.row(wanted, p.o.KV)
 	if err != nil || r.Fits == Fits {
 		return list, err

@@ -7,8 +7,10 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -23,8 +25,8 @@ type Options struct {
 	MTP    string // drafting layers; may be empty
 
 	Device   binding.Device
-	Context  int // positions wanted, for the advice
-	Contexts []int
+	Context  int           // positions wanted, which the advice is for; 0: the engine's default
+	Contexts []int         // lengths to report besides; nil: some usual ones
 	KV       binding.DType // type of keys and values
 	Parallel int           // sequences at once, each with all positions; 0: 1
 	UBatch   int           // prompt rows in one graph
@@ -53,7 +55,8 @@ type Report struct {
 	Parallel   int       `json:"parallel"`
 	UBatch     int       `json:"ubatch_size"`
 	Weights    []Weights `json:"weights"`
-	Contexts   []Row     `json:"contexts"`
+	Context    int       `json:"context"`  // the wanted one
+	Contexts   []Row     `json:"contexts"` // ascending; the wanted one is among them
 
 	// Fallback lists operations that the device has no kernel for.
 	Fallback []string `json:"fallback"`
@@ -69,6 +72,12 @@ type Weights struct {
 	Bytes  int64  `json:"bytes"`
 }
 
+// Wanted is the row of the wanted context.
+func (r *Report) Wanted() Row {
+	i := slices.IndexFunc(r.Contexts, func(row Row) bool { return row.Context == r.Context })
+	return r.Contexts[i]
+}
+
 // Row is what a context of a length takes beside the weights.
 type Row struct {
 	Context int   `json:"context"`
@@ -78,6 +87,9 @@ type Row struct {
 	Total   int64 `json:"total"`   // with the weights
 	Fits    Fit   `json:"fits"`
 }
+
+// defaultContext is the engine's.
+const defaultContext = 4096
 
 // usualContexts are shown up to the model's own length.
 var usualContexts = [...]int{4096, 32768, 131072}
@@ -91,7 +103,7 @@ func Check(o Options) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, p.close()) }()
 	r := &Report{
 		Model: o.Model, Arch: p.model.Config().Arch, MaxContext: p.model.Config().Context,
-		KVType: p.o.KV.String(), Parallel: p.o.Parallel, UBatch: p.o.UBatch, Weights: p.weights, Parameters: p.parameters,
+		Context: p.o.Context, KVType: p.o.KV.String(), Parallel: p.o.Parallel, UBatch: p.o.UBatch, Weights: p.weights, Parameters: p.parameters,
 		Advice: []string{},
 	}
 	for _, n := range p.contexts() {
@@ -104,7 +116,7 @@ func Check(o Options) (_ *Report, err error) {
 	if r.Advice, err = p.advice(); err != nil {
 		return nil, err
 	}
-	r.Fallback = p.be.Lacks()
+	r.Fallback = append([]string{}, p.be.Lacks()...)
 	return r, nil
 }
 
@@ -149,7 +161,9 @@ func newPlan(o Options) (_ *plan, err error) {
 		}
 		p.addWeights(f.role, f.path, n)
 	}
-	if n := p.model.Config().Context; o.Context > n {
+	n := p.model.Config().Context
+	p.o.Context = cmp.Or(o.Context, min(n, defaultContext))
+	if o.Context > n {
 		return nil, fmt.Errorf("%s: ctx-size: %d is more than the %d positions that the model was made for", o.Model, o.Context, n)
 	}
 	return p, nil
