@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -62,6 +63,9 @@ func joined(t *testing.T, chunks []string) *chatResponse {
 		}
 	}
 	for i := range n {
+		if m := answers[i].Message; m.Content.text == "" && len(m.ToolCalls) > 0 {
+			m.Content = nullText
+		}
 		all.Choices = append(all.Choices, *answers[i])
 	}
 	return all
@@ -100,29 +104,37 @@ func addDelta(t *testing.T, a, ch *chatChoice) {
 func TestStreamEqualsAnswer(t *testing.T) {
 	h := sharedServer(t)
 	for _, tt := range []struct{ name, body string }{
-		{"text", `"messages":[{"role":"user","content":"What is the capital of France?"}]`},
 		{"logprobs", `"logprobs":true,"top_logprobs":3,"messages":[{"role":"user","content":"What is the capital of France?"}]`},
 		{"two answers", `"n":2,"messages":[{"role":"user","content":"What is 2 + 2?"}]`},
-		{"thinking", `"reasoning_effort":"high","messages":[{"role":"user","content":"What is 47 + 38?"}]`},
+		{"sampled", `"temperature":2,"seed":7,"n":3,"messages":[{"role":"user","content":"Hi there!"}]`},
+		{"cut short", `"max_completion_tokens":4,"messages":[{"role":"user","content":"What is the capital of France?"}]`},
+		{"stopped", `"stop":["of Fr"],"messages":[{"role":"user","content":"What is the capital of France?"}]`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			body := greedy + "," + tt.body
-			var whole chatResponse
-			askOK(t, h, "/v1/chat/completions", "{"+body+"}", &whole)
-			got := joined(t, events(t, h, "/v1/chat/completions", `{`+body+`,"stream":true,"stream_options":{"include_usage":true}}`))
-			for _, r := range []*chatResponse{&whole, got} {
-				r.ID, r.Object, r.Created = "", "", 0
-				r.Usage.PromptTokensDetails.CachedTokens = 0 // the second time more is there
-				for i := range r.Choices {
-					for j := range r.Choices[i].Message.ToolCalls {
-						r.Choices[i].Message.ToolCalls[j].ID = ""
-					}
-				}
-			}
-			if diff := cmp.Diff(strings.Split(quote(whole), ","), strings.Split(quote(got), ",")); diff != "" {
-				t.Errorf("answer (-) and stream (+):\n%s", diff)
-			}
-			t.Log(quote(whole.Choices))
-		})
+		t.Run(tt.name, func(t *testing.T) { bothWays(t, h, greedy+","+tt.body) })
 	}
+}
+
+// bothWays sends a request with and without stream and returns the answer.
+func bothWays(t *testing.T, h *httptest.Server, body string) *chatResponse {
+	t.Helper()
+	var whole chatResponse
+	askOK(t, h, "/v1/chat/completions", "{"+body+"}", &whole)
+	got := joined(t, events(t, h, "/v1/chat/completions", `{`+body+`,"stream":true,"stream_options":{"include_usage":true}}`))
+	for _, r := range []*chatResponse{&whole, got} {
+		r.ID, r.Object, r.Created = "", "", 0
+		r.Usage.PromptTokensDetails.CachedTokens = 0 // the second time more is there
+		for i := range r.Choices {
+			for j := range r.Choices[i].Message.ToolCalls {
+				call := &r.Choices[i].Message.ToolCalls[j]
+				if call.ID == "" {
+					t.Error("a tool call without an id")
+				}
+				call.ID = ""
+			}
+		}
+	}
+	if diff := cmp.Diff(strings.Split(quote(whole), ","), strings.Split(quote(got), ",")); diff != "" {
+		t.Errorf("answer (-) and stream (+):\n%s", diff)
+	}
+	return &whole
 }
