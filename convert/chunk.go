@@ -19,7 +19,7 @@ type chunk struct {
 	unit *unit
 	a, b int64 // rows of the checkpoint tensor
 
-	raw []byte    // rows of it as they are, a view of the file
+	raw []byte    // rows of it as they are, if they are plain
 	f32 []float32 // the same as numbers; empty until somebody asks
 	sel []float32 // the rows of one use
 	buf []byte    // encoded
@@ -33,9 +33,13 @@ type chunk struct {
 
 // set takes up rows [a, b) of a unit and looks for weights that are no numbers.
 func (c *chunk) set(u *unit, a, b int64) error {
-	*c = chunk{unit: u, a: a, b: b, f32: c.f32[:0], sel: c.sel, buf: c.buf}
+	*c = chunk{unit: u, a: a, b: b, raw: c.raw, f32: c.f32[:0], sel: c.sel, buf: c.buf}
 	if u.weights == nil {
-		c.raw = u.src[a*u.in : b*u.in]
+		n := int((b - a) * u.in)
+		c.raw = slices.Grow(c.raw[:0], n)[:n]
+		if got, err := u.src.ReadAt(c.raw, a*u.in); got < n {
+			return fmt.Errorf("%s: %d of %d bytes: %w", u.from.Shard, got, n, err)
+		}
 		c.nonFinite = countNonFinite(u.from.DType, c.raw)
 		return nil
 	}

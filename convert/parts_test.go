@@ -3,6 +3,7 @@ package convert
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestParts(t *testing.T) {
 	} {
 		for _, size := range []int64{1, 16, 1 << 20} {
 			t.Run(fmt.Sprintf("%s/%d bytes", tc.name, size), func(t *testing.T) {
-				out, _ := encode(t, tc.x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F32, size, 2)
+				out, _ := encode(t, tc.x, func(x safetensors.Tensor) *io.SectionReader { return sectionOf(data[x.Name]) }, gguf.F32, size, 2)
 				got := make([]float32, len(out)/4)
 				if err := gguf.DecodeRows(gguf.F32, got, out); err != nil {
 					t.Fatal(err)
@@ -98,7 +99,7 @@ func TestPartsCounts(t *testing.T) {
 		{N: 2, From: safetensors.Tensor{Name: "bad", DType: safetensors.BF16}},
 	}}
 	data := map[string][]byte{"good": {0x80, 0x3f, 0x80, 0x3f}, "bad": {0x80, 0x3f, 0xc0, 0x7f}} // 1 1, 1 NaN
-	_, got := encode(t, x, func(x safetensors.Tensor) []byte { return data[x.Name] }, gguf.F16, 1, 1)
+	_, got := encode(t, x, func(x safetensors.Tensor) *io.SectionReader { return sectionOf(data[x.Name]) }, gguf.F16, 1, 1)
 	if want := (counts{nonFinite: 1, first: "bad"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -84,9 +85,14 @@ func TestCountNonFinite(t *testing.T) {
 	}
 }
 
+// sectionOf returns bytes as a reader of them.
+func sectionOf(data []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
+}
+
 // bytesOf gives every checkpoint tensor the same bytes.
-func bytesOf(data []byte) func(safetensors.Tensor) []byte {
-	return func(safetensors.Tensor) []byte { return data }
+func bytesOf(data []byte) dataOf {
+	return func(safetensors.Tensor) *io.SectionReader { return sectionOf(data) }
 }
 
 // counts are the weights of a run that need attention.
@@ -96,7 +102,7 @@ type counts struct {
 }
 
 // encode converts a tensor into memory, by chunks of some bytes.
-func encode(t *testing.T, x Tensor, data func(safetensors.Tensor) []byte, to gguf.Type, size int64, workers int) ([]byte, counts) {
+func encode(t *testing.T, x Tensor, data dataOf, to gguf.Type, size int64, workers int) ([]byte, counts) {
 	t.Helper()
 	w, out := writingOf(t, x, data, to, size, workers)
 	err := w.each(context.Background(), w.units, w.convert)
@@ -112,7 +118,7 @@ func encode(t *testing.T, x Tensor, data func(safetensors.Tensor) []byte, to ggu
 }
 
 // writingOf is a run that makes one tensor, and the bytes that it will have.
-func writingOf(t *testing.T, x Tensor, data func(safetensors.Tensor) []byte, to gguf.Type, size int64, workers int) (*writing, []byte) {
+func writingOf(t *testing.T, x Tensor, data dataOf, to gguf.Type, size int64, workers int) (*writing, []byte) {
 	t.Helper()
 	o, err := newTarget(x, "", to)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestRunReport(t *testing.T) {
 			{Text, filepath.Join(out, "m-BF16.gguf"), nil, 2, 256, []TypeCount{{gguf.BF16, 2, 256}}, false},
 			{MMProj, filepath.Join(out, "mmproj-m-BF16.gguf"), nil, 1, 128, []TypeCount{{gguf.BF16, 1, 128}}, false},
 		},
-		Memory: 3 * 2 * 32 * 4, // three buffers of the largest tensor
+		Memory: 4 * 2 * 32 * 4, // four buffers of the largest tensor
 	}
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -124,9 +125,9 @@ func (u *use) span(a, b int64) (first, end int64) {
 // unit is a checkpoint tensor with all that becomes of it. Each is read once.
 type unit struct {
 	from    safetensors.Tensor
-	weights *quantin.Weights // nil if the weights are plain
-	src     []byte           // if they are plain
-	cols    int64            // elements of a row
+	weights *quantin.Weights  // nil if the weights are plain
+	src     *io.SectionReader // the data, if they are plain
+	cols    int64             // elements of a row
 	rows    int64
 	in      int64 // bytes of a row, of plain weights
 	step    int64 // rows of a chunk
@@ -141,11 +142,14 @@ type unit struct {
 // the order of the checkpoint's files. Each buffer of a chunk will have about
 // chunkBytes.
 func units(src *Source, targets []*target, chunkBytes int64) ([]*unit, error) {
-	return unitsOf(targets, src.Tensors.Bytes, chunkBytes)
+	return unitsOf(targets, src.Tensors.Reader, chunkBytes)
 }
 
-// unitsOf is units of checkpoint tensors whose bytes data returns.
-func unitsOf(targets []*target, data func(safetensors.Tensor) []byte, chunkBytes int64) ([]*unit, error) {
+// dataOf returns the data of a checkpoint tensor.
+type dataOf func(safetensors.Tensor) *io.SectionReader
+
+// unitsOf is units of checkpoint tensors that data reads.
+func unitsOf(targets []*target, data dataOf, chunkBytes int64) ([]*unit, error) {
 	byName := make(map[string]*unit)
 	var all []*unit
 	for _, o := range targets {
@@ -189,7 +193,7 @@ func (u *unit) add(x *use) error {
 }
 
 // settle finds the data of the checkpoint tensor and checks that it has all rows.
-func (u *unit) settle(data func(safetensors.Tensor) []byte, chunkBytes int64) error {
+func (u *unit) settle(data dataOf, chunkBytes int64) error {
 	size := int64(4)
 	if u.weights != nil {
 		if u.weights.Format == quantin.Drawn {
@@ -206,7 +210,7 @@ func (u *unit) settle(data func(safetensors.Tensor) []byte, chunkBytes int64) er
 		u.src = data(u.from)
 		size = int64(u.from.DType.Bits()) / 8
 		u.in = u.cols * size
-		u.rows = int64(len(u.src)) / u.in
+		u.rows = u.src.Size() / u.in
 	}
 	widest := u.cols * max(4, size)
 	for _, x := range u.uses {
@@ -257,5 +261,5 @@ func (u *unit) inBytes() int64 {
 	if u.weights != nil {
 		return u.weights.Bytes()
 	}
-	return int64(len(u.src))
+	return u.src.Size()
 }

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/inkling-go/inkling/internal/gguf"
-	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
 // Memory of a conversion. A chunk is large enough to make handing it over cheap and
-// small enough that a cancelled conversion stops at once. A worker has three buffers
-// of a chunk (numbers, those of one output, result); all of them together have a limit.
+// small enough that a cancelled conversion stops at once. A worker has four buffers of
+// a chunk (the bytes read, numbers, those of one output, result); all of them together
+// have a limit.
 const (
 	maxChunkBytes = 4 << 20
-	maxWorkBytes  = 192 << 20
-	workBuffers   = 3
+	maxWorkBytes  = 256 << 20
+	workBuffers   = 4
 )
 
 // chunkBytes returns the size of a chunk for a number of workers.
@@ -270,14 +270,13 @@ func (w *writing) shardBytes(shard string) int64 {
 	return n
 }
 
-// release gives back the pages of rows that are converted: those of the codes and
-// scales by their share.
+// release gives back the pages of the codes and scales of rows that are converted, by
+// their share. Plain weights are read and have none.
 func (w *writing) release(u *unit, a, b int64) {
-	stored := []safetensors.Tensor{u.from}
-	if u.weights != nil {
-		stored = u.weights.Parts
+	if u.weights == nil {
+		return
 	}
-	for _, t := range stored {
+	for _, t := range u.weights.Parts {
 		row := t.Size / u.rows
 		from, to := a*row, b*row
 		if b == u.rows {

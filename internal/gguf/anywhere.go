@@ -49,9 +49,15 @@ func (w *Writer) WriteAt(i int, p []byte, off int64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.path, err)
 	}
+	if len(p) >= minWriteback {
+		startWriteback(w.file, at, int64(len(p)))
+	}
 	w.counts[i].Add(int64(len(p)))
 	return nil
 }
+
+// minWriteback is the least that is worth a request of its own to the disk.
+const minWriteback = 256 << 10
 
 // ReadAt reads bytes that were written before, by this Writer or the one whose file
 // was reopened.

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -348,6 +349,9 @@ func TestBytesAndClose(t *testing.T) {
 		if got := c.Bytes(b); string(got) != "\x04\x05" || cap(got) != 2 {
 			t.Errorf("b holds % x, capacity %d", got, cap(got))
 		}
+		if got, err := io.ReadAll(c.Reader(b)); err != nil || string(got) != "\x04\x05" {
+			t.Errorf("b reads as % x (%v)", got, err)
+		}
 		c.Prefetch(b)
 		c.Release(b) // reads as before
 	}
@@ -369,6 +373,9 @@ func TestBytesAndClose(t *testing.T) {
 		if got := c.Bytes(ti); got != nil {
 			t.Errorf("%s: %d bytes, want none", name, len(got))
 		}
+		if r := c.Reader(ti); r != nil {
+			t.Errorf("%s: a reader of %d bytes, want none", name, r.Size())
+		}
 		c.Prefetch(ti)
 		c.Release(ti)
 	}
@@ -379,6 +386,9 @@ func TestBytesAndClose(t *testing.T) {
 	}
 	if got := c.Bytes(b); got != nil {
 		t.Errorf("%d bytes after Close", len(got))
+	}
+	if r := c.Reader(b); r != nil {
+		t.Error("a reader after Close")
 	}
 	if _, err := c.Ints(b); err == nil {
 		t.Error("Ints after Close")
