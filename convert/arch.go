@@ -35,6 +35,28 @@ var archs []Arch
 // Register makes an architecture known to [Run]. Call it from an init function.
 func Register(a Arch) { archs = append(archs, a) }
 
+// checkClasses refuses a config whose architectures, the names of the classes that the
+// checkpoint was saved by, are of another family than its model_type. Such a name
+// begins as one of the family's model types does: KimiK25ForConditionalGeneration.
+func checkClasses(config *Fields, modelType string, a Arch) error {
+	classes := config.Strs("architectures")
+	if err := config.Err(); err != nil || len(classes) == 0 {
+		return err
+	}
+	letters := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	for _, class := range classes {
+		for _, t := range a.ModelTypes() {
+			if strings.HasPrefix(letters(class), letters(t)) {
+				return nil
+			}
+		}
+	}
+	return &UnsupportedError{
+		config.File(),
+		fmt.Sprintf("architectures %q do not fit model_type %q", classes, modelType),
+	}
+}
+
 // archFor returns the architecture that takes the checkpoint with this config.
 func archFor(config *Fields) (Arch, error) {
 	modelType := config.StrOr("", "model_type")
@@ -47,7 +69,7 @@ func archFor(config *Fields) (Arch, error) {
 	var known []string
 	for _, a := range archs {
 		if slices.Contains(a.ModelTypes(), modelType) {
-			return a, nil
+			return a, checkClasses(config, modelType, a)
 		}
 		if why := a.Refuses(modelType); why != "" {
 			return nil, &UnsupportedError{config.File(), why}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -84,6 +85,21 @@ func (f *Fields) Err() error { return *f.err }
 
 // File returns the path of the JSON file.
 func (f *Fields) File() string { return f.file }
+
+// Agree makes it an error if this object and sub both have one of the members and the
+// values differ: a setting of a sub-config that is given again above it.
+func (f *Fields) Agree(sub *Fields, names ...string) {
+	for _, name := range names {
+		if !f.Has(name) || !sub.Has(name) {
+			continue
+		}
+		a, _ := decodeAs[any](f.obj[name])
+		b, _ := decodeAs[any](sub.obj[name])
+		if !reflect.DeepEqual(a, b) {
+			f.Failf("%s is %s but %s is %s", f.Name(name), brief(f.obj[name]), sub.Name(name), brief(sub.obj[name]))
+		}
+	}
+}
 
 // Failf makes the message the error of the file, unless there is one already.
 func (f *Fields) Failf(format string, args ...any) {

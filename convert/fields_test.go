@@ -42,6 +42,14 @@ func TestFields(t *testing.T) {
 		{"list", `{"a":[1,2.0]}`, func(f *Fields) any { return f.Ints("a") }, []int64{1, 2}, ""},
 		{"list with text", `{"a":[1,"2"]}`, func(f *Fields) any { return f.Ints("a") }, []int64(nil), `c.json: a is [1,"2"], want a list of whole numbers from 0 to 2147483647`},
 		{"no list", `{}`, func(f *Fields) any { return f.Strs("a") }, []string(nil), ""},
+		{"given again", `{"a":4.0,"b":[1],"n":null,"s":{"a":4,"b":[1],"n":1,"c":2}}`, func(f *Fields) any {
+			f.Agree(f.Object("s"), "a", "b", "c", "n", "z")
+			return nil
+		}, nil, ""},
+		{"given again otherwise", `{"b":[1],"s":{"b":[2]}}`, func(f *Fields) any {
+			f.Agree(f.Object("s"), "b")
+			return nil
+		}, nil, "c.json: b is [1] but s.b is [2]"},
 		{"nested", `{"a":{"b":{}}}`, func(f *Fields) any { return f.Object("a").Object("b").Int("c") }, int64(0), "c.json: a.b.c is missing"},
 		{"no object", `{"a":3}`, func(f *Fields) any { return f.Object("a") == nil }, true, "c.json: a is 3, want an object"},
 		{"absent object", `{"a":null}`, func(f *Fields) any { return f.Object("a") == nil }, true, ""},

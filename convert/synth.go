@@ -36,43 +36,102 @@ type SynthOptions struct {
 func Synth(ctx context.Context, o SynthOptions) (Report, error) {
 	start := time.Now()
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	var report Report
+	err := o.withSource(func(src *Source, arch Arch) (err error) {
+		report, err = run(ctx, src, arch, o.Options)
+		return err
+	})
+	report.Took = time.Since(start)
+	return report, err
+}
+
+// SynthHeader writes the text model of such a shape without weights: keys and
+// tensors are there, and a hole of the file where their data would be, which takes
+// no room on the disk. It returns the file's path. Models of any size can so be
+// opened by a program that makes up the weights itself, see models.Params.
+func SynthHeader(o SynthOptions) (path string, err error) {
+	err = o.withSource(func(src *Source, arch Arch) error {
+		plan, err := arch.Plan(src)
+		if err != nil {
+			return err
+		}
+		files, err := wanted(plan.Files, Options{Dir: o.Dir, Only: []Kind{Text}})
+		if err != nil {
+			return err
+		}
+		names, err := namesFor(o.Options)
+		if err != nil {
+			return err
+		}
+		out, err := newOutput(src, files[0], o.Options, names)
+		if err != nil {
+			return err
+		}
+		path = out.parts[0].path
+		return out.writeHeader()
+	})
+	return path, err
+}
+
+// writeHeader writes a file in one part whose data is a hole.
+func (out *output) writeHeader() (err error) {
+	writers, err := out.open(false)
+	defer func() {
+		for _, w := range writers { // nothing to do after a commit
+			err = errors.Join(err, w.Abort())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	for _, t := range out.targets {
+		t.keep(t.rows * t.rowBytes)
+	}
+	for _, w := range writers {
+		if err := w.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withSource calls do with a checkpoint of the shape that has no weights, and
+// completes the options.
+func (o *SynthOptions) withSource(do func(*Source, Arch) error) error {
 	name, config, err := readShape(o.Config)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	if err := cutLayers(config, o.Layers); err != nil {
-		return Report{}, fmt.Errorf("%s: %w", o.Config, err)
+		return fmt.Errorf("%s: %w", o.Config, err)
 	}
 	o.Dir = name
 	o.Name = cmp.Or(o.Name, name)
 	o.OutDir = cmp.Or(o.OutDir, ".")
 	dir, err := os.MkdirTemp("", "synth-")
 	if err != nil {
-		return Report{}, err
+		return err
 	}
-	report, err := synth(ctx, o, dir, config)
-	report.Took = time.Since(start)
-	return report, errors.Join(err, os.RemoveAll(dir))
+	return errors.Join(o.inFolder(dir, config, do), os.RemoveAll(dir))
 }
 
-// synth makes a checkpoint without weights in dir and converts it.
-func synth(ctx context.Context, o SynthOptions, dir string, config map[string]any) (Report, error) {
+// inFolder makes the checkpoint in dir.
+func (o *SynthOptions) inFolder(dir string, config map[string]any, do func(*Source, Arch) error) error {
 	if err := synthFiles(o.Config, dir, config); err != nil {
-		return Report{}, err
+		return err
 	}
 	fields, err := ReadFields(filepath.Join(dir, "config.json"))
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	arch, err := archFor(fields)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
-	src := &Source{
+	return do(&Source{
 		Dir: dir, Config: fields, Tensors: new(safetensors.Checkpoint), Weights: new(quantin.Set),
 		drawn: &drawing{seed: o.Seed},
-	}
-	return run(ctx, src, arch, o.Options)
+	}, arch)
 }
 
 // readShape reads a config and returns the model's name too.

@@ -116,7 +116,12 @@ func options(c *cli.Context) (convert.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Dir = c.Args().First()
+	if o.Dir = c.Args().First(); o.Dir == "" {
+		return o, usagef("the folder's name is empty")
+	}
+	if strings.Contains(o.Dir, "://") {
+		return o, usagef("%s is a URL, want a folder: download the checkpoint, then convert it", o.Dir)
+	}
 	o.DryRun = c.Bool("dry-run") || c.Bool("print-recipe")
 	o.AllowNaN, o.Verify, o.NoMTP = c.Bool("allow-nan"), c.Bool("verify"), c.Bool("no-mtp")
 	o.Keep, o.Resume = true, c.Bool("resume")
@@ -155,10 +160,14 @@ func outputOptions(c *cli.Context) (convert.Options, error) {
 			return o, usagef("--name: %w", err)
 		}
 	}
-	if strings.HasSuffix(o.OutDir, ".gguf") {
+	switch {
+	case c.IsSet("output") && o.OutDir == "":
+		return o, usagef("--output: the folder's name is empty")
+	case strings.Contains(o.OutDir, "://"):
+		return o, usagef("--output %s: a URL, want a folder", o.OutDir)
+	case strings.HasSuffix(o.OutDir, ".gguf"):
 		return o, usagef("--output %s: want a folder; --name sets the names of the files", o.OutDir)
-	}
-	if o.Workers < 0 {
+	case o.Workers < 0:
 		return o, usagef("--jobs %d: want at least 1", o.Workers)
 	}
 	if s := c.String("split-max-size"); s != "" {

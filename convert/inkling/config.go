@@ -46,6 +46,11 @@ func parseConfig(f *convert.Fields) (*config, error) {
 			}
 			f.Unsupportedf("%s %q, want one of %v", text.Name("model_type"), t, textTypes)
 		}
+		f.Agree(text, "hidden_size", "num_hidden_layers", "vocab_size", "unpadded_vocab_size",
+			"num_attention_heads", "num_key_value_heads", "head_dim", "sliding_window_size", "local_layer_ids", "layer_types",
+			"intermediate_size", "dense_intermediate_size", "moe_intermediate_size",
+			"n_routed_experts", "num_experts_per_tok", "n_shared_experts", "route_scale",
+			"rms_norm_eps", "logits_mup_width_multiplier", "model_max_length", "max_position_embeddings")
 	case f.StrOr("", "model_type") == multimodal:
 		f.Failf("text_config is missing")
 	default:

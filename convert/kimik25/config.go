@@ -44,6 +44,12 @@ func parseConfig(f *convert.Fields) (*config, error) {
 		if t := text.StrOr(textTypes[0], "model_type"); !slices.Contains(textTypes, t) {
 			f.Unsupportedf("%s %q, want one of %v", text.Name("model_type"), t, textTypes)
 		}
+		f.Agree(text, "hidden_size", "num_hidden_layers", "vocab_size", "max_position_embeddings", "num_attention_heads",
+			"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+			"intermediate_size", "moe_intermediate_size", "first_k_dense_replace",
+			"n_routed_experts", "num_experts_per_tok", "n_shared_experts", "n_group", "topk_group",
+			"routed_scaling_factor", "scoring_func", "topk_method", "norm_topk_prob",
+			"rms_norm_eps", "rope_theta", "rope_scaling")
 	case modelType == typeK25 || modelType == typeVL:
 		f.Failf("text_config is missing")
 	default:

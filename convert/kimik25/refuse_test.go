@@ -36,6 +36,8 @@ func TestRefusesConfig(t *testing.T) {
 	}{
 		{"no text config", func(c *checkpointtest.Checkpoint) { delete(c.Config, text) }, "text_config is missing"},
 		{"text of another type", set(text, "model_type", "llama"), `text_config.model_type "llama", want one of [deepseek_v3 kimi_k2]`},
+		{"width twice", set("", "hidden_size", 7), "hidden_size is 7 but text_config.hidden_size is 128"},
+		{"another class", set("", "architectures", []string{"InklingForConditionalGeneration"}), `unsupported: architectures ["InklingForConditionalGeneration"] do not fit model_type "kimi_k25"`},
 		{"older router", set("", "model_type", "deepseek_v2"), `model_type "deepseek_v2" has another router than deepseek_v3`},
 		{"linear attention", set("", "model_type", "kimi_linear"), `model_type "kimi_linear" has linear attention, another architecture than kimi_k25`},
 		{"activation", set(text, "hidden_act", "gelu"), `unsupported: text_config.hidden_act is "gelu", want "silu"`},
