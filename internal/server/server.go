@@ -82,6 +82,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.register(slices.Concat(s.opsRoutes(), s.openAIRoutes()))
+	s.mux.HandleFunc("/", s.noRoute)
 	return s, nil
 }
 
@@ -135,11 +136,13 @@ func (s *Server) register(routes []route) {
 			}})
 		})
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.serve(w, r, route{path: "other", dialect: dialectOf(r.URL.Path), handle: func(http.ResponseWriter, *http.Request) error {
-			return &Error{Status: http.StatusNotFound, Message: fmt.Sprintf("%s: no such route", r.URL.Path)}
-		}})
-	})
+}
+
+// noRoute answers requests for a path that is none.
+func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, route{path: "other", dialect: dialectOf(r.URL.Path), handle: func(http.ResponseWriter, *http.Request) error {
+		return &Error{Status: http.StatusNotFound, Message: fmt.Sprintf("%s: no such route", r.URL.Path)}
+	}})
 }
 
 // dialectOf guesses what a client speaks by a path that is no route.

@@ -1,0 +1,243 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/engine"
+)
+
+// copyModel is the trained model without its projector, in a file of its own.
+func copyModel(t *testing.T, name string) *Model {
+	t.Helper()
+	path, err := tinyFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), name+".gguf")
+	if err := os.WriteFile(to, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := FileModel(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// newTestPool counts what is opened. Opening waits for gate, unless it is nil.
+func newTestPool(t *testing.T, keep time.Duration, limit int, gate <-chan struct{}) (*pool, *atomic.Int32) {
+	t.Helper()
+	p := newPool(engine.Options{Threads: 1, Context: 256, KV: binding.F32}, keep, limit, slog.New(slog.DiscardHandler))
+	opened := new(atomic.Int32)
+	p.open = func(ctx context.Context, o engine.Options) (*engine.Engine, error) {
+		opened.Add(1)
+		if gate != nil {
+			<-gate
+		}
+		return engine.Open(ctx, o)
+	}
+	t.Cleanup(p.close)
+	return p, opened
+}
+
+func acquire(t *testing.T, p *pool, m *Model) *loaded {
+	t.Helper()
+	l, err := p.acquire(context.Background(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// names are the loaded models.
+func (p *pool) names() (names []string) {
+	for _, r := range p.list() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// TestSingleFlight: requests that come while a model is loaded wait for it; those
+// that go away leave it to the others.
+func TestSingleFlight(t *testing.T) {
+	gate := make(chan struct{})
+	p, opened := newTestPool(t, Forever, 1, gate)
+	m := copyModel(t, "a")
+	gone, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		ctx := context.Background()
+		if i == 0 {
+			ctx = gone
+		}
+		wg.Go(func() {
+			l, err := p.acquire(ctx, m)
+			switch {
+			case ctx == gone && !errors.Is(err, context.Canceled):
+				t.Errorf("error %v of a request that has gone", err)
+			case ctx != gone && err != nil:
+				t.Error(err)
+			case err == nil:
+				p.release(l, nil)
+			}
+		})
+	}
+	eventually(t, "all wait", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.byName["a"] != nil && p.byName["a"].users == 8
+	})
+	if !p.onlyLoading() {
+		t.Error("not loading")
+	}
+	cancel()
+	eventually(t, "one has gone", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.byName["a"].users == 7
+	})
+	close(gate)
+	wg.Wait()
+	if n := opened.Load(); n != 1 {
+		t.Errorf("loaded %d times", n)
+	}
+	if p.onlyLoading() {
+		t.Error("still loading")
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	p, opened := newTestPool(t, Forever, 1, nil)
+	m := copyModel(t, "a")
+	l := acquire(t, p, m)
+	p.release(l, nil)
+	if l2 := acquire(t, p, m); l2 != l {
+		t.Error("not kept")
+	} else {
+		short := 10 * time.Millisecond
+		p.release(l2, &short)
+	}
+	eventually(t, "unloaded after its time", func() bool { return len(p.names()) == 0 })
+
+	l = acquire(t, p, m)
+	now := time.Duration(0)
+	other := acquire(t, p, m)
+	p.release(l, &now)
+	if len(p.names()) != 1 {
+		t.Error("unloaded while it is used")
+	}
+	p.release(other, nil)
+	if len(p.names()) != 0 {
+		t.Error("kept with a keep-alive of 0")
+	}
+	if n := opened.Load(); n != 2 {
+		t.Errorf("loaded %d times, want 2", n)
+	}
+}
+
+// TestMaxLoaded: the model that is idle gives way; one that is busy does not.
+func TestMaxLoaded(t *testing.T) {
+	p, _ := newTestPool(t, Forever, 2, nil)
+	a, b, c := copyModel(t, "a"), copyModel(t, "b"), copyModel(t, "c")
+	la, lb := acquire(t, p, a), acquire(t, p, b)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := p.acquire(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v while both are busy", err)
+	}
+	got := make(chan *loaded)
+	go func() {
+		l, err := p.acquire(context.Background(), c)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	p.release(lb, nil)
+	lc := <-got
+	if names := p.names(); len(names) != 2 || names[0] != "a" || names[1] != "c" {
+		t.Errorf("loaded: %v", names)
+	}
+	p.release(la, nil)
+	p.release(lc, nil)
+	if !p.unload("a") || p.unload("a") || len(p.names()) != 1 {
+		t.Errorf("loaded after unloading a: %v", p.names())
+	}
+}
+
+// TestChangedFiles: a model whose file is another one is loaded again.
+func TestChangedFiles(t *testing.T) {
+	p, opened := newTestPool(t, Forever, 2, nil)
+	m := copyModel(t, "a")
+	busy := acquire(t, p, m)
+	p.release(acquire(t, p, m), nil)
+	data, err := os.ReadFile(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(m.Path); err != nil { // what is mapped stays
+		t.Fatal(err)
+	}
+	if _, err := p.acquire(context.Background(), m); asError(err).Status != 503 {
+		t.Errorf("error %v without the file", err)
+	}
+	if err := os.WriteFile(m.Path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l := acquire(t, p, m)
+	if l == busy || opened.Load() != 2 {
+		t.Errorf("the model of the old file, %d loads", opened.Load())
+	}
+	p.release(busy, nil)
+	p.release(l, nil)
+	if names := p.names(); len(names) != 1 {
+		t.Errorf("loaded: %v", names)
+	}
+}
+
+// TestLoadError: a failure is told to all who wait, and is not kept.
+func TestLoadError(t *testing.T) {
+	p, opened := newTestPool(t, Forever, 1, nil)
+	m := copyModel(t, "a")
+	if err := os.WriteFile(m.Path, []byte("GGUF"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := p.acquire(context.Background(), m)
+		if e := asError(err); e.Status != 503 {
+			t.Errorf("error %v", err)
+		}
+	}
+	if opened.Load() != 2 || len(p.names()) != 0 {
+		t.Errorf("opened %d times, loaded %v", opened.Load(), p.names())
+	}
+}
+
+func TestParseKeepAlive(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "30": 30 * time.Second, "0": 0, "0s": 0, "1.5": 1500 * time.Millisecond,
+		"-1": Forever, "-1m": Forever, "-inf": Forever, "1e30": Forever,
+	} {
+		if got, err := ParseKeepAlive(in); err != nil || got != want {
+			t.Errorf("%s: %v, error %v, want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "soon", "5 m", "NaN"} {
+		if got, err := ParseKeepAlive(in); err == nil {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
