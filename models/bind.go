@@ -249,7 +249,12 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 		return nil, fmt.Errorf("%s: weights: %w", f.Path(), err)
 	}
 	for _, i := range copies {
-		(*ws[i].field).SetBytes(f.Bytes(infos[i]), 0)
+		t := *ws[i].field
+		if p.Fill == nil {
+			t.SetBytes(f.Bytes(infos[i]), 0)
+		} else if err := p.Fill(infos[i], t.SetBytes); err != nil {
+			return nil, fmt.Errorf("%s: tensor %q: %w", f.Path(), infos[i].Name, err)
+		}
 	}
 	return w, nil
 }
@@ -257,7 +262,7 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 // mapFile makes the file's parts places for tensors, if a device reads host memory.
 func mapFile(m *binding.Memory, f *gguf.File, p Params) ([]*binding.Mapping, error) {
 	devices := p.Backend.Parts()
-	if p.NoMmap || !devices[len(devices)-1].Device().IsCPU() {
+	if p.NoMmap || p.Fill != nil || !devices[len(devices)-1].Device().IsCPU() {
 		return nil, nil
 	}
 	var parts []*binding.Mapping
