@@ -41,10 +41,14 @@ func (m *Memory) New(name string, t DType, ne ...int64) (*Tensor, error) {
 	return m.NewOn(m.be.home(), name, t, ne...)
 }
 
-// NewOn declares a tensor on one of the devices of the backend: be is one of its Parts.
+// NewOn declares a tensor on one of the devices of the backend: be is one of its
+// Parts, or nil for the main one.
 func (m *Memory) NewOn(be *Backend, name string, t DType, ne ...int64) (*Tensor, error) {
 	if m.n == m.cap {
 		return nil, fmt.Errorf("tensor %q: more than the %d that were announced", name, m.cap)
+	}
+	if be == nil {
+		be = m.be
 	}
 	x, err := newTensor(m.pool(be.home()).ctx, t, ne)
 	if err != nil {

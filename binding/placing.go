@@ -18,8 +18,22 @@ type placing struct {
 }
 
 // On says which device the nodes that are recorded from here on run on: be is
-// one of the backend's Parts, the main device at first.
-func (g *Graph) On(be *Backend) { g.place.on = be.home() }
+// one of the backend's Parts; nil stands for the main device, which it is at first.
+func (g *Graph) On(be *Backend) {
+	if be == nil {
+		be = g.be
+	}
+	g.place.on = be.home()
+}
+
+// Fresh is a, or a copy of it if a may be computed on another device than On's:
+// what is overwritten must be where it is overwritten.
+func (g *Graph) Fresh(a *Tensor) *Tensor {
+	if g.be.parts == nil {
+		return a
+	}
+	return g.Cont(a)
+}
 
 // Device is the device that nodes recorded now run on.
 func (g *Graph) Device() Device { return g.place.on.dev }

@@ -27,6 +27,9 @@ type Override struct {
 	Device  int
 }
 
+// Behind places all of a file where what follows the last layer is.
+func (p Placement) Behind() Placement { return Placement{Embedding: p.Output, Output: p.Output} }
+
 // isExpert matches the banks of routed experts.
 var isExpert = regexp.MustCompile(`^blk\.\d+\.ffn_(gate|up|down|gate_up)_exps\.`)
 
@@ -71,7 +74,7 @@ func (p Params) deviceOf(layer int) int {
 }
 
 // EmbeddingDevice is the device of the token embeddings.
-func (p Params) EmbeddingDevice() *binding.Backend { return p.part(p.Place.Embedding) }
+func (p Params) EmbeddingDevice() *binding.Backend { return p.tensorDevice("token_embd.weight") }
 
 // OutputDevice is the device of what follows the last layer.
 func (p Params) OutputDevice() *binding.Backend { return p.part(p.Place.Output) }

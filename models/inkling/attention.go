@@ -32,13 +32,13 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n*seqs), st.tau), dh, nHead, n, seqs)
 		r = g.Mul(r, st.tau)
 	}
-	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash(st.sliding[i])}
+	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash(i)}
 	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv, seqs]
 	var o *binding.Tensor
 	if st.sliding[i] {
 		o = st.slidingAttention(g, at, w, lc, k, v)
 	} else {
-		o = st.fullAttention(g, at, w, lc, k, v)
+		o = st.fullAttention(g, at, w, i, k, v)
 	}
 	g.Tap(o, "attn_heads", i)
 	return g.MulMat(w.O, o)
@@ -63,7 +63,8 @@ func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tenso
 }
 
 // fullAttention writes the new rows to their cells and attends over all cells up to them.
-func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
+func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i int, k, v *binding.Tensor) *binding.Tensor {
+	lc := &st.s.layers[i]
 	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
 	at.K = st.cells(g, lc.k, st.nKV)
 	if vt := lc.vt; vt != nil {
@@ -74,7 +75,7 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, lc *
 		at.V = st.cells(g, lc.v, st.nKV)
 	}
 	if st.few() {
-		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.full.far)
+		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.farMask(g, i))
 	}
 	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
 }

@@ -44,16 +44,14 @@ type cache struct {
 	size   int
 	kv     binding.DType
 
-	// transposed says that full layers keep their values so that the exact
-	// attention reads them as they lie. On the CPU it is the form of choice for
-	// F16 and F32: the fused kernel there adds F16 values up in F16.
-	transposed bool
-
 	full      int // cells of a full layer; the last is never seen
 	ring      int // positions that a sliding layer holds
 	ringCells int // cells of it, one more
 	conv      int // inputs that a convolution holds
 	convRows  int // rows of its table: conv, the zero row, the unread row
+	reach     int // rows that a sequence can be cut back at any time
+
+	keep bool // steps give the hidden state of every row, not of the output rows alone
 }
 
 // sequence is where one sequence stands.
@@ -66,7 +64,8 @@ type sequence struct {
 type layerCache struct {
 	sliding           bool
 	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
-	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v
+	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v: see transposed
+	flash             bool            // the device has the fused kernel for heads of this size and the cache's type
 	kConv, vConv      *binding.Tensor // [n_head_kv*head_dim, convRows*seqs]
 	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
@@ -75,8 +74,9 @@ func (l *layerCache) convs() [4]*binding.Tensor {
 	return [4]*binding.Tensor{l.kConv, l.vConv, l.attnConv, l.mlpConv}
 }
 
-// newCache allocates the state of seqs sequences of up to size rows.
-func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv binding.DType) (_ *cache, err error) {
+// newCache allocates the state of seqs sequences of up to size rows that can be
+// cut back by reach.
+func newCache(be *binding.Backend, c *config, id uint64, seqs, size, reach int, kv binding.DType) (_ *cache, err error) {
 	switch kv {
 	case binding.F32, binding.F16, binding.BF16, binding.Q8_0:
 	default:
@@ -91,8 +91,7 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size int, kv bind
 	}
 	s := &cache{
 		id: id, mem: be.NewMemory(6 * c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs),
-		full: roundUp(size+1, cellPad), conv: c.shortconvKernel - 1 + reach,
-		transposed: be.Device().IsCPU() && (kv == binding.F16 || kv == binding.F32),
+		full: roundUp(size+1, cellPad), reach: reach, conv: c.shortconvKernel - 1 + reach,
 	}
 	s.ringCells = roundUp(c.slidingWindow+few+reach+1, ringPad)
 	s.ring = s.ringCells - 1
@@ -119,9 +118,9 @@ func (s *cache) addLayer(c *config, i int) error {
 		cells = s.ringCells
 	}
 	dh, hkv, seqs := int64(c.headDimOf(i)), int64(c.nHeadKV[i]), int64(len(s.seqs))
-	l := layerCache{sliding: c.sliding[i]}
+	l := layerCache{sliding: c.sliding[i], flash: c.hasFlash(i, s.kv)}
 	v, values := &l.v, []int64{dh, int64(cells), hkv, seqs}
-	if s.transposed && !l.sliding {
+	if !l.sliding && c.transposed(i, s.kv) {
 		v, values = &l.vt, []int64{int64(cells), dh, hkv, seqs}
 	}
 	for _, t := range []struct {
@@ -138,7 +137,7 @@ func (s *cache) addLayer(c *config, i int) error {
 		{&l.mlpConv, "mlp_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 	} {
 		var err error
-		if *t.t, err = s.mem.New(fmt.Sprintf("cache.%d.%s", i, t.name), t.typ, t.ne...); err != nil {
+		if *t.t, err = s.mem.NewOn(c.on(i), fmt.Sprintf("cache.%d.%s", i, t.name), t.typ, t.ne...); err != nil {
 			return err
 		}
 	}
@@ -233,7 +232,7 @@ func (s *cache) forget(seq, pos int) {
 	q.checkpoints = kept
 }
 
-// Truncate forgets the rows from pos on, at most reach rows counted from the
+// Truncate forgets the rows from pos on, at most s.reach rows counted from the
 // longest that the sequence was.
 func (s *cache) Truncate(seq, pos int) error {
 	q := &s.seqs[seq]
@@ -245,8 +244,8 @@ func (s *cache) Truncate(seq, pos int) error {
 	case pos == 0:
 		s.Reset(seq)
 		return nil
-	case pos < q.high-reach:
-		return fmt.Errorf("truncating to %d rows: %w: at most %d rows back from %d", pos, models.ErrOutOfReach, reach, q.high)
+	case pos < q.high-s.reach:
+		return fmt.Errorf("truncating to %d rows: %w: at most %d rows back from %d", pos, models.ErrOutOfReach, s.reach, q.high)
 	}
 	q.pos = pos
 	s.forget(seq, pos)
@@ -259,6 +258,7 @@ type checkpoint struct {
 	cache *cache
 	seq   int
 	pos   int
+	high  int
 	valid bool
 	rings [][]byte // in the order of eachRing
 }
@@ -290,7 +290,7 @@ func (s *cache) eachRing(seq int, f func(t *binding.Tensor, off, n int64)) {
 // Checkpoint copies the rings of the sequence.
 func (s *cache) Checkpoint(seq int) models.Checkpoint {
 	q := &s.seqs[seq]
-	p := &checkpoint{cache: s, seq: seq, pos: q.pos, valid: true}
+	p := &checkpoint{cache: s, seq: seq, pos: q.pos, high: q.high, valid: true}
 	s.eachRing(seq, func(t *binding.Tensor, off, n int64) {
 		data := make([]byte, n)
 		t.ReadBytes(data, off)
@@ -318,7 +318,7 @@ func (s *cache) Restore(seq int, saved models.Checkpoint) error {
 		i++
 	})
 	q := &s.seqs[seq]
-	q.pos, q.high = p.pos, p.pos
+	q.pos, q.high = p.pos, p.high
 	s.forget(seq, p.pos)
 	return nil
 }

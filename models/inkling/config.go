@@ -3,6 +3,7 @@ package inkling
 import (
 	"math"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/models"
 )
@@ -28,6 +29,8 @@ type config struct {
 	logitScaleDenom float32
 	logFloor        int // 0: no log scaling
 	logAlpha        float32
+
+	devices []*binding.Backend // of each layer
 }
 
 const prefix = "inkling."

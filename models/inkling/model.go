@@ -23,6 +23,7 @@ type Model struct {
 	derived *binding.Memory
 	exec    *layers.Executor[shape, []models.Batch]
 	caches  uint64
+	mtp     *mtp // nil without
 }
 
 func open(f *gguf.File, p models.Params) (models.Model, error) {
@@ -30,13 +31,20 @@ func open(f *gguf.File, p models.Params) (models.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.devices = p.LayerDevices(cfg.blockCount)
 	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, []models.Batch](p.Backend)}
 	if m.w, m.own, err = bindWeights(f, cfg, p); err != nil {
 		return nil, err
 	}
-	if m.derived, err = m.w.derive(p.Backend, cfg); err != nil {
+	if m.derived, err = derive(p.Backend, cfg, m.w.Layers); err != nil {
 		m.own.Close()
 		return nil, fmt.Errorf("%s: %w", f.Path(), err)
+	}
+	if p.MTP != nil {
+		if m.mtp, err = openMTP(p.MTP, m, p); err != nil {
+			m.Close()
+			return nil, err
+		}
 	}
 	return m, nil
 }
@@ -50,11 +58,19 @@ func (m *Model) Config() models.Config {
 // NewCache makes room for seqs sequences of size positions each.
 func (m *Model) NewCache(seqs, size int, kv binding.DType) (models.Cache, error) {
 	m.caches++
-	c, err := newCache(m.be, m.cfg, m.caches, seqs, size, kv)
+	c, err := newCache(m.be, m.cfg, m.caches, seqs, size, reach, kv)
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	if m.mtp == nil {
+		return c, nil
+	}
+	ahead, err := m.mtp.newCache(c)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return ahead, nil
 }
 
 // What one layer adds to a graph, at most: tensors, and tensors more for each
@@ -67,23 +83,33 @@ const (
 // Forward computes batches behind the rows of c. Batches of the same few rows
 // share one graph, others take one after another.
 func (m *Model) Forward(c models.Cache, batches []models.Batch, out models.Outputs) error {
-	s, ok := c.(*cache)
-	if !ok {
-		return models.ErrForeignCache
-	}
 	lim := layers.Limits{Tokens: m.cfg.vocab, Embd: m.cfg.embd, Vocab: m.cfg.unpadded}
-	return layers.Forward(c, lim, few, batches, out, func(bs []models.Batch, out models.Outputs) error {
-		return m.run(s, bs, out)
-	})
+	switch s := c.(type) {
+	case *cache:
+		return layers.Forward(c, lim, few, batches, out, func(bs []models.Batch, out models.Outputs) error {
+			return m.run(s, bs, out, nil)
+		})
+	case *mtpCache:
+		return layers.Forward(c, lim, few, batches, out, func(bs []models.Batch, out models.Outputs) error {
+			all := s.room(bs)
+			if err := m.run(s.cache, bs, out, all); err != nil {
+				return err
+			}
+			s.note(bs, all)
+			return nil
+		})
+	}
+	return models.ErrForeignCache
 }
 
-// run computes batches that share one graph.
-func (m *Model) run(s *cache, bs []models.Batch, out models.Outputs) error {
+// run computes batches that share one graph. all takes the hidden states of all
+// rows, if the cache keeps them.
+func (m *Model) run(s *cache, bs []models.Batch, out models.Outputs, all []float32) error {
 	for _, b := range bs {
 		s.begin(b.Seq, len(b.Tokens))
 	}
 	sh := shapeOf(s, bs, out)
-	err := m.exec.RunStep(sh, sh.few(), bs, [][]float32{out.Logits, out.Hidden}, m.OnTap, func(tap layers.GraphTap) *layers.Step[[]models.Batch] {
+	err := m.exec.RunStep(sh, sh.few(), bs, [][]float32{out.Logits, out.Hidden, all}, m.OnTap, func(tap layers.GraphTap) *layers.Step[[]models.Batch] {
 		return m.newStep(s, sh, tap)
 	})
 	if err != nil {
@@ -97,32 +123,35 @@ func (m *Model) run(s *cache, bs []models.Batch, out models.Outputs) error {
 
 // newStep builds the graph of shape sh on the cache s.
 func (m *Model) newStep(s *cache, sh shape, tap layers.GraphTap) *layers.Step[[]models.Batch] {
-	g := m.be.NewGraph((nodesPerLayer+nodesPerBlock*m.windowBlocks(sh))*m.cfg.blockCount + nodesPerLayer)
+	g := m.be.NewGraph(m.cfg.nodes(sh) + nodesPerLayer)
 	g.OnTap = tap
 	st := newStep(g, m.cfg, s, sh)
 	outs := st.build(g, m.w)
 	return &layers.Step[[]models.Batch]{Graph: g, Outs: outs, Fill: st.filler()}
 }
 
-// windowBlocks bounds the blocks that attention over many rows is cut into in one layer.
-func (m *Model) windowBlocks(sh shape) int {
+// nodes bounds the tensors of the layers in a graph.
+func (c *config) nodes(sh shape) int {
 	if sh.few() {
-		return 0
+		return nodesPerLayer * c.blockCount
 	}
-	most := int64(0)
-	for i, sliding := range m.cfg.sliding {
+	blocks := int64(0) // that attention over many rows is cut into in one layer
+	for i, sliding := range c.sliding {
 		nKV := sh.nKV
 		if sliding {
-			nKV = m.cfg.slidingWindow - 1 + sh.rows.N
+			nKV = c.slidingWindow - 1 + sh.rows.N
 		}
-		most = max(most, op.BandWindowBlocks(int64(m.cfg.headDimOf(i)), int64(m.cfg.nHead), int64(m.cfg.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
+		blocks = max(blocks, op.BandWindowBlocks(int64(c.headDimOf(i)), int64(c.nHead), int64(c.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
 	}
-	return int(most)
+	return (nodesPerLayer + nodesPerBlock*int(blocks)) * c.blockCount
 }
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.
 func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	s, ok := c.(*cache)
+	if ahead, is := c.(*mtpCache); is {
+		s, ok = ahead.cache, true
+	}
 	if !ok {
 		return 0, models.ErrForeignCache
 	}
@@ -134,14 +163,16 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 }
 
-// WeightBytes is the size of all tensors of the file.
-func (m *Model) WeightBytes() int64 { return m.own.Size() }
+// WeightBytes is the size of all tensors of the file, and of the layers for
+// multi-token prediction.
+func (m *Model) WeightBytes() int64 { return m.own.Size() + m.mtp.weightBytes() }
 
 // GraphBytes is the memory that intermediate results hold now.
 func (m *Model) GraphBytes() int64 { return m.exec.Bytes() }
 
 // Close frees the model. Its caches must be closed before.
 func (m *Model) Close() {
+	m.mtp.close()
 	m.exec.Close()
 	m.derived.Close()
 	m.own.Close()

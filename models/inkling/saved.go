@@ -76,10 +76,10 @@ func (s *cache) Adopt(seq int, c models.Checkpoint) (models.Checkpoint, error) {
 	if !ok || p.cache != s || p.pos > q.pos {
 		return nil, fmt.Errorf("adopting a checkpoint: %w", models.ErrOutOfReach)
 	}
-	own := &checkpoint{cache: s, seq: seq, pos: p.pos, valid: true, rings: p.rings}
+	own := &checkpoint{cache: s, seq: seq, pos: p.pos, high: p.high, valid: true, rings: p.rings}
 	q.note(own)
 	return own, nil
 }
 
-// Reach is reach rows behind the longest that the sequence was.
-func (s *cache) Reach(seq int) int { return max(0, s.seqs[seq].high-reach) }
+// Reach is s.reach rows behind the longest that the sequence was.
+func (s *cache) Reach(seq int) int { return max(0, s.seqs[seq].high-s.reach) }

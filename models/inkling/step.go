@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"math"
+	"slices"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/binding/op"
@@ -42,7 +43,7 @@ type step struct {
 	shape
 	s *cache
 
-	tau       *binding.Tensor // [1, N*Seqs] F32, with log scaling only
+	tau       *binding.Tensor // [1, N*Seqs] F32, with log scaling only: from scaling
 	convRead  *binding.Tensor // [(K-1)*Seqs] I32
 	convWrite *binding.Tensor // [min(N, conv)*Seqs] I64
 
@@ -59,9 +60,17 @@ type fullInputs struct {
 	// Few rows: BandScatter.
 	near  *binding.Tensor // from NearMask
 	cells *binding.Tensor // [E+N-1, 1, n_head_kv*Seqs] I64
-	far   *binding.Tensor // from FarMask
+	base  *binding.Tensor // [nKV, 1, N', Seqs] F32, of which far is made
+	far   map[farKey]*binding.Tensor
 	// Many rows: BandWindow.
 	mask *binding.Tensor // [nKV, N] F32
+}
+
+// farKey tells the masks of BandScatter apart. They are overwritten, so each device
+// has one of its own.
+type farKey struct {
+	on    *binding.Backend
+	flash bool
 }
 
 // ringInputs describe the cells of layers with a window.
@@ -86,7 +95,6 @@ func maskValue(visible bool) float32 {
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	st := &step{config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), shape: sh, s: s}
-	st.declareTau(g)
 	st.declareConv(g)
 	if i, ok := st.layerOf(false); ok {
 		st.declareFull(g, i)
@@ -97,9 +105,10 @@ func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	return st
 }
 
-// flash reports whether the layers of a kind take the fused kernel.
-func (st *step) flash(sliding bool) bool {
-	return st.few() && st.s.kv != binding.F32 && (sliding || !st.s.transposed)
+// flash reports whether layer i takes the fused kernel.
+func (st *step) flash(i int) bool {
+	lc := &st.s.layers[i]
+	return st.few() && lc.flash && lc.vt == nil
 }
 
 // fill runs f before every computation.
@@ -125,22 +134,24 @@ func (st *step) layerOf(sliding bool) (layer int, ok bool) {
 	return 0, false
 }
 
-// declareTau declares the scale of queries by position.
-func (st *step) declareTau(g *binding.Graph) {
+// scaling declares the scale of queries by position, which is that of the
+// cache's row and shift(lane) more.
+func (st *step) scaling(g *binding.Graph, shift func(lane int) int) *binding.Tensor {
 	if st.logFloor == 0 {
-		return
+		return nil
 	}
 	n := st.N
-	st.tau = g.Input("tau", binding.F32, 1, int64(n*st.Seqs))
+	in := g.Input("tau", binding.F32, 1, int64(n*st.Seqs))
 	tau := make([]float32, n*st.Seqs)
 	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			for r := range n {
-				tau[i*n+r] = st.config.tau(l.Pos + r)
+				tau[i*n+r] = st.config.tau(l.Pos + r + shift(i))
 			}
 		}
-		st.tau.SetFloats(tau)
+		in.SetFloats(tau)
 	})
+	return in
 }
 
 // declareConv declares where convolutions read the inputs before the first row
@@ -188,7 +199,7 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 		f.write.SetInt64s(write)
 	})
 	if st.few() {
-		if st.s.transposed {
+		if slices.ContainsFunc(st.s.layers, func(l layerCache) bool { return l.vt != nil }) {
 			st.declareTransposed(g, layer)
 		}
 		st.declareScatter(g, layer)
@@ -233,8 +244,17 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 	P := E + n - 1
 	nearBase := g.Input("full.near", binding.F32, int64(P), int64(n), 1, int64(seqs))
 	f.cells = g.Input("full.cells", binding.I64, int64(P), 1, int64(hkv*seqs))
-	base := g.Input("full.base", binding.F32, int64(st.nKV), 1, int64(n), int64(seqs))
-	near, cells, far := make([]float32, P*n*seqs), make([]int64, P*hkv*seqs), make([]float32, st.nKV*n*seqs)
+	rows := n // of the mask: those behind the queries stay -inf
+	for i, sliding := range st.sliding {
+		if !sliding {
+			rows = max(rows, st.queryRows(i))
+		}
+	}
+	f.base = g.Input("full.base", binding.F32, int64(st.nKV), 1, int64(rows), int64(seqs))
+	near, cells, far := make([]float32, P*n*seqs), make([]int64, P*hkv*seqs), make([]float32, st.nKV*rows*seqs)
+	for i := range far {
+		far[i] = negInf
+	}
 	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			one := cells[i*hkv*P : (i+1)*hkv*P]
@@ -252,20 +272,31 @@ func (st *step) declareScatter(g *binding.Graph, layer int) {
 			}
 			for r := range n {
 				for j := range st.nKV {
-					far[(i*n+r)*st.nKV+j] = maskValue(j <= l.Pos+r) // an idle one looks at its first cell
+					far[(i*rows+r)*st.nKV+j] = maskValue(j <= l.Pos+r) // an idle one looks at its first cell
 				}
 			}
 		}
 		nearBase.SetFloats(near)
 		f.cells.SetInt64s(cells)
-		base.SetFloats(far)
+		f.base.SetFloats(far)
 	})
-	f.near = op.NearMask(g, nearBase, int64(hkv))
-	mask := base
-	if st.flash(false) {
-		mask = g.Cast(base, binding.F16)
+	f.near, f.far = op.NearMask(g, nearBase, int64(hkv)), map[farKey]*binding.Tensor{}
+}
+
+// farMask is the mask that full layer i overwrites: the one of its device.
+func (st *step) farMask(g *binding.Graph, i int) *binding.Tensor {
+	key := farKey{st.on(i), st.flash(i)}
+	m, ok := st.full.far[key]
+	if !ok {
+		base := st.full.base
+		if key.flash {
+			base = g.Cast(base, binding.F16)
+		}
+		hkv := st.nHeadKV[i]
+		m = op.FarMask(g, base, int64(st.nHead/hkv), int64(hkv))
+		st.full.far[key] = m
 	}
-	f.far = op.FarMask(g, mask, int64(st.nHead/hkv), int64(hkv))
+	return m
 }
 
 func (st *step) declareRing(g *binding.Graph, layer int) {

@@ -15,6 +15,8 @@ type weights struct {
 	Layers   []*layer        `gguf:"blk"`
 	Norm     *binding.Tensor `gguf:"output_norm.weight,f32" ne:"n_embd"`
 	Output   *binding.Tensor `gguf:"output.weight" ne:"n_embd,n_vocab"`
+
+	embdOn, outputOn *binding.Backend // the devices of Embd, and of what follows the last layer
 }
 
 // layer is one block: attention, then feed-forward, each with a short
@@ -70,39 +72,49 @@ type moe struct {
 
 // bindWeights opens the tensors of f on the backend's device.
 func bindWeights(f *gguf.File, c *config, p models.Params) (*weights, *models.Weights, error) {
-	w := &weights{}
+	w := &weights{embdOn: p.EmbeddingDevice(), outputOn: p.OutputDevice()}
 	for i := range c.blockCount {
-		l := &layer{dims: models.Dims{
-			"n_head_kv":  int64(c.nHeadKV[i]),
-			"head_dim":   int64(c.headDimOf(i)),
-			"rel_extent": int64(c.extentOf(i)),
-		}}
-		if i < c.denseBlocks {
-			l.Dense = &dense{}
-		} else {
-			l.MoE = &moe{}
-		}
-		w.Layers = append(w.Layers, l)
+		w.Layers = append(w.Layers, newLayer(c, i))
 	}
-	own, err := models.Bind(w, f, p, models.Dims{
-		"n_embd": int64(c.embd), "n_vocab": int64(c.vocab), "n_head": int64(c.nHead), "d_rel": int64(c.dRel),
-		"shortconv_kernel": int64(c.shortconvKernel), "n_ff": int64(c.ff), "n_ff_exp": int64(c.ffExp),
-		"n_expert": int64(c.nExpert), "n_expert_shared": int64(c.nExpertShared),
-	}, nil)
+	own, err := models.Bind(w, f, p, c.dims(), nil)
 	return w, own, err
 }
 
-// derive computes the tensors that are other layouts of small weights.
-func (w *weights) derive(be *binding.Backend, c *config) (*binding.Memory, error) {
-	mem := be.NewMemory(2 * len(w.Layers))
-	for i, l := range w.Layers {
+// newLayer is layer i without its tensors.
+func newLayer(c *config, i int) *layer {
+	l := &layer{dims: models.Dims{
+		"n_head_kv":  int64(c.nHeadKV[i]),
+		"head_dim":   int64(c.headDimOf(i)),
+		"rel_extent": int64(c.extentOf(i)),
+	}}
+	if i < c.denseBlocks {
+		l.Dense = &dense{}
+	} else {
+		l.MoE = &moe{}
+	}
+	return l
+}
+
+// dims are the sizes that all layers share.
+func (c *config) dims() models.Dims {
+	return models.Dims{
+		"n_embd": int64(c.embd), "n_vocab": int64(c.vocab), "n_head": int64(c.nHead), "d_rel": int64(c.dRel),
+		"shortconv_kernel": int64(c.shortconvKernel), "n_ff": int64(c.ff), "n_ff_exp": int64(c.ffExp),
+		"n_expert": int64(c.nExpert), "n_expert_shared": int64(c.nExpertShared),
+	}
+}
+
+// derive computes the tensors that are other layouts of small weights of layers.
+func derive(be *binding.Backend, c *config, ls []*layer) (*binding.Memory, error) {
+	mem := be.NewWeights(2 * len(ls))
+	for i, l := range ls {
 		var err error
-		if l.projRev, err = mem.New(fmt.Sprintf("blk.%d.proj_rev", i), binding.F32, int64(c.dRel), int64(c.extentOf(i))); err != nil {
+		if l.projRev, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.proj_rev", i), binding.F32, int64(c.dRel), int64(c.extentOf(i))); err != nil {
 			mem.Close()
 			return nil, err
 		}
 		if c.sliding[i] {
-			if l.proj, err = mem.New(fmt.Sprintf("blk.%d.proj", i), binding.F32, int64(c.dRel), int64(c.extentOf(i)+1)); err != nil {
+			if l.proj, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.proj", i), binding.F32, int64(c.dRel), int64(c.extentOf(i)+1)); err != nil {
 				mem.Close()
 				return nil, err
 			}
@@ -112,7 +124,7 @@ func (w *weights) derive(be *binding.Backend, c *config) (*binding.Memory, error
 		mem.Close()
 		return nil, err
 	}
-	for i, l := range w.Layers {
+	for i, l := range ls {
 		E := c.extentOf(i)
 		src := make([]float32, E*c.dRel) // [d_rel][E]
 		l.RelProj.Floats(src)

@@ -10,7 +10,7 @@ import (
 type Step[A any] struct {
 	Graph *binding.Graph
 	Fill  func(A)
-	Outs  []*binding.Tensor // F32, contiguous; what Run reads back, nil for nothing
+	Outs  []*binding.Tensor // F32 or I32, contiguous; what Run reads back as F32, nil for nothing
 }
 
 // Executor keeps built graphs. Steps of equal shape share a graph, so that a
@@ -65,10 +65,23 @@ func (e *Executor[K, A]) Run(key K, few bool, arg A, outs [][]float32, build fun
 	}
 	for i, t := range s.step.Outs {
 		if t != nil {
-			t.Floats(outs[i])
+			read(t, outs[i])
 		}
 	}
 	return nil
+}
+
+// read copies a result; ids become numbers, exact below 1<<24.
+func read(t *binding.Tensor, dst []float32) {
+	if t.Type() != binding.I32 {
+		t.Floats(dst)
+		return
+	}
+	ids := make([]int32, len(dst))
+	t.Int32s(ids)
+	for i, id := range ids {
+		dst[i] = float32(id)
+	}
 }
 
 // Measure is the memory that the results of a graph would take. Nothing is

@@ -44,7 +44,7 @@ type Lane struct {
 type Inputs struct {
 	Rows
 	IDs     *binding.Tensor // [N*Seqs] I32; 0 in idle rows
-	OutRows *binding.Tensor // [Outs] I32
+	OutRows *binding.Tensor // [Outs] I32; nil if there are none
 
 	media     *binding.Tensor // [n_embd, Media] F32
 	mediaRows *binding.Tensor // [Media] I64
@@ -57,8 +57,11 @@ type Inputs struct {
 func NewInputs(g *binding.Graph, r Rows, embd int) *Inputs {
 	n := r.N * r.Seqs
 	in := &Inputs{
-		Rows: r, IDs: g.Input("ids", binding.I32, int64(n)), OutRows: g.Input("out_rows", binding.I32, int64(r.Outs)),
+		Rows: r, IDs: g.Input("ids", binding.I32, int64(n)),
 		ids: make([]int32, n), outs: make([]int32, 0, r.Outs), lanes: make([]Lane, r.Seqs),
+	}
+	if r.Outs > 0 {
+		in.OutRows = g.Input("out_rows", binding.I32, int64(r.Outs))
 	}
 	if r.Media > 0 {
 		in.media = g.Input("media", binding.F32, int64(embd), int64(r.Media))
@@ -75,7 +78,7 @@ func (in *Inputs) PutMedia(g *binding.Graph, x *binding.Tensor) *binding.Tensor 
 	if in.media == nil {
 		return x
 	}
-	return g.SetRows(x, in.media, in.mediaRows)
+	return g.SetRows(g.Fresh(x), in.media, in.mediaRows)
 }
 
 // Outputs marks what is wanted of the output rows as results of g, in the order
@@ -108,7 +111,9 @@ func (in *Inputs) Fill(bs []models.Batch, c models.Cache) []Lane {
 		}
 	}
 	in.IDs.SetInt32s(in.ids)
-	in.OutRows.SetInt32s(in.outs)
+	if in.OutRows != nil {
+		in.OutRows.SetInt32s(in.outs)
+	}
 	if in.media != nil {
 		in.fillMedia(bs)
 	}

@@ -38,15 +38,7 @@ func RunTapped[A any](be *binding.Backend, arg A, outs [][]float32, onTap OnTap,
 	}
 	for _, t := range taps {
 		values := make([]float32, t.t.Elems())
-		if t.t.Type() == binding.I32 {
-			ids := make([]int32, len(values))
-			t.t.Int32s(ids)
-			for i, id := range ids {
-				values[i] = float32(id)
-			}
-		} else {
-			t.t.Floats(values)
-		}
+		read(t.t, values)
 		onTap(t.name, t.layer, t.t.Shape(), values)
 	}
 	return nil
