@@ -49,7 +49,7 @@ var rooms = []room{
 	{"internal/machine", nil},
 	{"internal/plot", nil},
 	{"internal/parity", []string{"internal/plot"}}, // the report over the tests; they reach it through testutil
-	{"internal/sbom", nil},   // what a built program is made of
+	{"internal/sbom", nil},                         // what a built program is made of
 
 	// convert and models never import each other: they meet in the file.
 	// convert has binding for quantising only.
