@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"math"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -124,6 +125,7 @@ func bothWays(t *testing.T, h *httptest.Server, body string) *chatResponse {
 		r.ID, r.Object, r.Created = "", "", 0
 		r.Usage.PromptTokensDetails.CachedTokens = 0 // the second time more is there
 		for i := range r.Choices {
+			r.Choices[i].Logprobs.round()
 			for j := range r.Choices[i].Message.ToolCalls {
 				call := &r.Choices[i].Message.ToolCalls[j]
 				if call.ID == "" {
@@ -137,4 +139,51 @@ func bothWays(t *testing.T, h *httptest.Server, body string) *chatResponse {
 		t.Errorf("answer (-) and stream (+):\n%s", diff)
 	}
 	return &whole
+}
+
+// round takes away the digits of log-probabilities that depend on how many rows of
+// the prompt were computed together.
+func (l *chatLogprobs) round() {
+	if l == nil {
+		return
+	}
+	for i := range l.Content {
+		c := &l.Content[i]
+		c.Logprob = rounded(c.Logprob)
+		for j := range c.Top {
+			c.Top[j].Logprob = rounded(c.Top[j].Logprob)
+		}
+	}
+}
+
+func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }
+
+// TestLogprobs: the token that greedy sampling takes is the likeliest one, and the
+// bytes of all are the content.
+func TestLogprobs(t *testing.T) {
+	h := sharedServer(t)
+	var resp chatResponse
+	askOK(t, h, "/v1/chat/completions", `{`+greedy+`,"logprobs":true,"top_logprobs":20,"messages":[{"role":"user","content":"What is the capital of France?"}]}`, &resp)
+	var got []byte
+	for _, tok := range resp.Choices[0].Logprobs.Content {
+		if len(tok.Top) != 20 || tok.Top[0].Token != tok.Token || tok.Top[0].Logprob != tok.Logprob || tok.Logprob > 0 || tok.Logprob < -0.01 {
+			t.Errorf("token %s", quote(tok))
+		}
+		for _, b := range tok.Bytes {
+			got = append(got, byte(b))
+		}
+	}
+	if string(got) != resp.Choices[0].Message.Content.text {
+		t.Errorf("bytes of %q, content %q", got, resp.Choices[0].Message.Content.text)
+	}
+}
+
+func TestSpell(t *testing.T) {
+	for in, want := range map[string]string{
+		"abc": "abc", "é": "é", "\xc3": `\xc3`, "a\xe2\x82": `a\xe2\x82`, "\x82\xacb": `\x82\xacb`, "\ufffd": "\ufffd", "": "",
+	} {
+		if got := spell([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
 }
