@@ -4,15 +4,19 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/testutil"
 )
 
-// eachDevice runs f on every device of this build and machine.
+// eachDevice runs f on every device of this build and machine; INKLING_BACKENDS
+// names the folder of GPU modules.
 func eachDevice(t *testing.T, f func(t *testing.T, be *binding.Backend)) {
 	t.Helper()
+	binding.LoadModules()
 	for _, d := range binding.Devices() {
 		t.Run(d.Name(), func(t *testing.T) {
 			be, err := binding.NewBackend(d, 1)
@@ -100,6 +104,9 @@ func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
 		b.g.Output(o)
 	}
 	if ops := b.g.Unsupported(); len(ops) > 0 {
+		if d := b.g.Device(); !d.IsCPU() && onlyFlash(ops) { // models ask before, and take the exact form
+			b.t.Skipf("%s has no kernel for %v", d.Name(), ops)
+		}
 		b.t.Fatalf("no kernel for %v", ops)
 	}
 	if err := b.mem.Alloc(); err != nil {
@@ -131,6 +138,10 @@ func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
 		res = append(res, x)
 	}
 	return res
+}
+
+func onlyFlash(ops []string) bool {
+	return !slices.ContainsFunc(ops, func(op string) bool { return !strings.HasPrefix(op, "FLASH_ATTN_EXT ") })
 }
 
 // closeTo fails at the largest difference above abs. In what, ": " comes before

@@ -1,6 +1,7 @@
 package inkling
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -37,9 +38,14 @@ var convertRandom = sync.OnceValues(func() (convert.Report, error) {
 	})
 })
 
+// newBackend opens the CPU, or the device that INKLING_TEST_DEVICE names.
 func newBackend(t testing.TB) *binding.Backend {
 	t.Helper()
-	be, err := binding.NewBackend(binding.CPU(), 1)
+	devs, err := binding.FindDevices(cmp.Or(os.Getenv("INKLING_TEST_DEVICE"), "cpu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	be, err := binding.NewBackend(devs[0], 1)
 	if err != nil {
 		t.Fatal(err)
 	}
