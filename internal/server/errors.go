@@ -85,7 +85,7 @@ func asError(err error) *Error {
 		e.Status = http.StatusBadRequest
 	case errors.Is(err, engine.ErrBusy):
 		e.Status, e.Code, e.RetryAfter = http.StatusTooManyRequests, codeBusy, busyRetry
-	case errors.Is(err, errDraining), errors.Is(err, engine.ErrClosed):
+	case errors.Is(err, errDraining), errors.Is(err, engine.ErrClosed), errors.Is(err, engine.ErrOutOfMemory):
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, busyRetry
 	case errors.As(err, &tooLong):
 		e.Status = http.StatusRequestEntityTooLarge

@@ -144,12 +144,7 @@ func (p *pool) load(l *loaded) {
 	start := time.Now()
 	files, err := l.states()
 	if err == nil {
-		opt := p.opt
-		opt.Model, opt.MMProj = l.Path, l.MMProj
-		if opt.MMProj == "" {
-			opt.MMProj = "off" // the catalog has looked for one
-		}
-		l.eng, err = p.open(context.Background(), opt)
+		l.eng, err = p.open(context.Background(), l.options(p.opt))
 	}
 	if err != nil {
 		l.err = &Error{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("loading %s: %v", l.Name, err), cause: err}

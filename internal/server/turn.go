@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -46,8 +47,18 @@ type sampling struct {
 	Seed                                   *int64
 }
 
-// over returns the model's settings with those of the request in their place.
-func (s *sampling) over(d engine.Sampling) engine.Sampling {
+// or returns s with what is missing taken from base.
+func (s sampling) or(base sampling) sampling {
+	return sampling{
+		Temperature: cmp.Or(s.Temperature, base.Temperature), TopP: cmp.Or(s.TopP, base.TopP), MinP: cmp.Or(s.MinP, base.MinP),
+		RepeatPenalty:   cmp.Or(s.RepeatPenalty, base.RepeatPenalty),
+		PresencePenalty: cmp.Or(s.PresencePenalty, base.PresencePenalty), FrequencyPenalty: cmp.Or(s.FrequencyPenalty, base.FrequencyPenalty),
+		TopK: cmp.Or(s.TopK, base.TopK), RepeatLastN: cmp.Or(s.RepeatLastN, base.RepeatLastN), Seed: cmp.Or(s.Seed, base.Seed),
+	}
+}
+
+// over returns the settings of the model's file with these in their place.
+func (s sampling) over(d engine.Sampling) engine.Sampling {
 	for _, f := range []struct {
 		to   *float32
 		from *float64
@@ -177,14 +188,15 @@ func (s *Server) generateOn(ctx context.Context, l *loaded, t *turn, emit func(e
 
 // engineRequest puts a turn into the engine's words.
 func (s *Server) engineRequest(l *loaded, t *turn) (*engine.Request, error) {
+	maxTokens, stop := l.limits(t.MaxTokens, t.Stop)
 	r := &engine.Request{
-		Conversation:  t.Conversation,
+		Conversation:  l.conversation(t.Conversation),
 		Chat:          chat.Options{Effort: t.Effort, AddGenerationPrompt: true},
 		Raw:           t.Raw,
 		Prompt:        t.Prompt,
-		Sampling:      t.Sampling.over(l.eng.Defaults()),
-		MaxTokens:     t.MaxTokens,
-		Stop:          t.Stop,
+		Sampling:      t.Sampling.or(l.sampling()).over(l.eng.Defaults()),
+		MaxTokens:     maxTokens,
+		Stop:          stop,
 		LogitBias:     t.LogitBias,
 		Logprobs:      t.Logprobs,
 		TopLogprobs:   t.TopLogprobs,
