@@ -74,7 +74,7 @@ func TestForeignText(t *testing.T) {
 			"heads as one number",
 			map[string]any{prefix + "attention.head_count_kv": uint32(4)},
 			nil,
-			`key "inkling.attention.head_count_kv" is uint32 4, want an array of integers`,
+			"is uint32 4, want an array of integers",
 		},
 		{
 			"sliding as numbers",
@@ -116,6 +116,11 @@ func TestForeignText(t *testing.T) {
 			"layers for prediction among the others", nil, with("output_norm.weight", vector("blk.8.nextn.eh_proj.weight")),
 			`tensor "blk.8.nextn.eh_proj.weight" is not part of this architecture`,
 		},
+		{"Mesh-LLM: the same, and counted", map[string]any{
+			prefix + "nextn_predict_layers": uint32(1), prefix + "block_count": uint32(9),
+			prefix + "attention.head_count_kv":          []int32{4, 2, 4, 4, 4, 2, 4, 2, 4},
+			prefix + "attention.sliding_window_pattern": []bool{true, false, true, true, true, false, true, false, true},
+		}, with("output_norm.weight", vector("blk.8.nextn.eh_proj.weight")), `tensor "blk.8.attn_norm.weight"`},
 		{"another architecture", map[string]any{"general.architecture": "inkling2"}, nil, `architecture "inkling2" is not supported`},
 	} {
 		tc.run(t, "random-F32.gguf", func(path string) (func(), error) {

@@ -24,6 +24,8 @@ type towerConfig struct {
 // Values of the published models, for files of other programs that lack our keys.
 const (
 	defaultFramePatches = 4096
+	defaultImagePatches = 16384
+	defaultVLPatches    = 4096
 	defaultSide         = 512
 )
 
@@ -59,8 +61,12 @@ func readTowerConfig(f *gguf.File, kind string) (towerConfig, error) {
 		Mean: k.RGB("clip.vision.image_mean", half), Std: k.RGB("clip.vision.image_std", half),
 		Side: k.IntOr("kimi.image.side_patch_limit", 1, defaultSide), Tokens: vl, Crop: vl && !k.BoolOr("kimi.image.pad_input", false),
 	}
-	const pixels = "clip.vision.image_max_pixels"
-	if c.image.Budget = k.Int(pixels, 1) / max(patch*patch, 1); c.image.Budget < 1 {
+	const pixels = "clip.vision.image_max_pixels" // llama.cpp writes it for kimik25 only
+	budget := defaultImagePatches
+	if vl {
+		budget = defaultVLPatches
+	}
+	if c.image.Budget = k.IntOr(pixels, 1, budget*patch*patch) / max(patch*patch, 1); c.image.Budget < 1 {
 		k.Failf(pixels, "less than a patch of %d x %d", patch, patch)
 	}
 	c.readClips(k)

@@ -1,9 +1,6 @@
 package kimik25
 
 import (
-	"encoding/binary"
-	"io"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -11,68 +8,10 @@ import (
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
-	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
-
-// tensor is one tensor of a rewritten file.
-type tensor struct {
-	name   string
-	dims   []int64
-	values []float32
-}
-
-// rewrite copies an F32 file with other keys (nil deletes one) and with what
-// change makes of each tensor, and returns the path of the copy.
-func rewrite(t *testing.T, src string, keys map[string]any, change func(tensor) []tensor) string {
-	t.Helper()
-	f := openGGUF(t, src)
-	path := filepath.Join(t.TempDir(), "changed.gguf")
-	w, err := gguf.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Abort()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := map[string]any{}
-	for _, k := range f.Keys() {
-		all[k], _ = f.Value(k)
-	}
-	maps.Copy(all, keys)
-	for _, k := range slices.Sorted(maps.Keys(all)) {
-		if all[k] != nil {
-			must(w.Set(k, all[k]))
-		}
-	}
-	var out []tensor
-	for _, info := range f.Tensors() {
-		data := f.Bytes(info)
-		x := tensor{info.Name, info.Dims, make([]float32, len(data)/4)}
-		for i := range x.values {
-			x.values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
-		if change == nil {
-			out = append(out, x)
-		} else {
-			out = append(out, change(x)...)
-		}
-	}
-	for _, x := range out {
-		must(w.AddTensor(x.name, gguf.Type(binding.F32), x.dims))
-	}
-	for _, x := range out {
-		must(w.WriteTensor(x.name, func(w io.Writer) error { return binary.Write(w, binary.LittleEndian, x.values) }))
-	}
-	must(w.Commit())
-	return path
-}
 
 // randomFile converts the random checkpoint and returns one of its files.
 func randomFile(t *testing.T, name string) string {
@@ -105,27 +44,27 @@ func interleave(rows []float32, width, heads int) []float32 {
 // apart and in the published order, give the same rows of pictures and clips.
 func TestKimiVLTwin(t *testing.T) {
 	keys := map[string]any{"clip.projector_type": "kimivl", "kimi.video.layout": nil, "kimi.image.pad_input": true}
-	twin := rewrite(t, randomFile(t, "mmproj-random-F32.gguf"), keys, func(x tensor) []tensor {
-		before, after, joint := strings.Cut(x.name, "attn_qkv.")
+	twin := testutil.Rewrite(t, randomFile(t, "mmproj-random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+		before, after, joint := strings.Cut(x.Name, "attn_qkv.")
 		if !joint {
-			if x.name == "v.position_embd.weight" {
-				x.dims = []int64{144, 64}
+			if x.Name == "v.position_embd.weight" {
+				x.Dims = []int64{144, 64}
 			}
-			return []tensor{x}
+			return []testutil.Tensor{x}
 		}
-		third, width := len(x.values)/3, 1
-		dims := slices.Clone(x.dims)
+		third, width := len(x.Values)/3, 1
+		dims := slices.Clone(x.Dims)
 		dims[len(dims)-1] /= 3
 		if len(dims) == 2 {
 			width = int(dims[0])
 		}
-		var out []tensor
+		var out []testutil.Tensor
 		for i, part := range []string{"q", "k", "v"} {
-			values := x.values[i*third : (i+1)*third]
+			values := x.Values[i*third : (i+1)*third]
 			if part != "v" {
 				values = interleave(values, width, 4)
 			}
-			out = append(out, tensor{before + "attn_" + part + "." + after, dims, values})
+			out = append(out, testutil.Tensor{Name: before + "attn_" + part + "." + after, Dims: dims, Values: values})
 		}
 		return out
 	})
@@ -154,14 +93,14 @@ func TestDirectQueries(t *testing.T) {
 	const embd, q = 128, 4 * 48
 	w := testutil.Uniform(testutil.Rand(t), embd*q, -0.1, 0.1)
 	keys := map[string]any{prefix + "attention.q_lora_rank": nil, prefix + "rope.scaling.type": nil}
-	path := rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x tensor) []tensor {
+	path := testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
 		switch {
-		case strings.HasSuffix(x.name, "attn_q_a.weight"):
-			return []tensor{{strings.Replace(x.name, "q_a", "q", 1), []int64{embd, q}, w}}
-		case strings.Contains(x.name, "attn_q_"):
+		case strings.HasSuffix(x.Name, "attn_q_a.weight"):
+			return []testutil.Tensor{{Name: strings.Replace(x.Name, "q_a", "q", 1), Dims: []int64{embd, q}, Values: w}}
+		case strings.Contains(x.Name, "attn_q_"):
 			return nil
 		}
-		return []tensor{x}
+		return []testutil.Tensor{x}
 	})
 	m := openModel(t, path)
 	if got, want := m.cfg.rotation.scale(48), float32(1/math.Sqrt(48)); got != want {
@@ -200,7 +139,7 @@ func TestDirectQueries(t *testing.T) {
 // chosen, in contrast to the same weights without groups.
 func TestGroups(t *testing.T) {
 	keys := map[string]any{prefix + "expert_group_count": uint32(4), prefix + "expert_group_used_count": uint32(2)}
-	m := openModel(t, rewrite(t, randomFile(t, "random-F32.gguf"), keys, nil))
+	m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, nil))
 	bias := make([]float32, 8)
 	m.w.Layers[1].MoE.Bias.Floats(bias)
 	logits, ids := []float32(nil), []float32(nil)
@@ -279,7 +218,7 @@ func TestFileErrors(t *testing.T) {
 		{"type", tower, "clip.vision.block_count", "three", "block_count"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := openGGUF(t, rewrite(t, c.file, map[string]any{c.key: c.value}, nil))
+			f := openGGUF(t, testutil.Rewrite(t, c.file, map[string]any{c.key: c.value}, nil))
 			var err error
 			if c.file == text {
 				_, err = models.Open(f, models.Params{Backend: newBackend(t)})
@@ -303,13 +242,13 @@ func TestLatentNormEpsilon(t *testing.T) {
 	}{{"of the published code", nil, 1e-6}, {"of the file", float32(1e-4), 1e-4}} {
 		t.Run(c.name, func(t *testing.T) {
 			keys := map[string]any{prefix + "attention.latent_norm_rms_epsilon": c.key}
-			m := openModel(t, rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x tensor) []tensor {
-				if strings.HasSuffix(x.name, "attn_kv_a_mqa.weight") {
-					for i := range x.values {
-						x.values[i] *= 1e-3
+			m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+				if strings.HasSuffix(x.Name, "attn_kv_a_mqa.weight") {
+					for i := range x.Values {
+						x.Values[i] *= 1e-3
 					}
 				}
-				return []tensor{x}
+				return []testutil.Tensor{x}
 			}))
 			w := make([]float32, 64)
 			m.w.Layers[0].KVANorm.Floats(w)
@@ -342,14 +281,14 @@ func TestQuantisedCache(t *testing.T) {
 	keys := map[string]any{ // a rotated part of 32 of the 48 elements of a key instead of 16
 		prefix + "rope.dimension_count": uint32(32), prefix + "attention.key_length": uint32(96),
 	}
-	m := openModel(t, rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x tensor) []tensor {
+	m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
 		switch {
-		case strings.HasSuffix(x.name, "attn_kv_a_mqa.weight"):
-			return []tensor{{x.name, []int64{128, 96}, testutil.Uniform(rng, 128*96, -0.1, 0.1)}}
-		case strings.HasSuffix(x.name, "attn_k_b.weight"):
-			return []tensor{{x.name, []int64{16, 64, 4}, testutil.Uniform(rng, 16*64*4, -0.1, 0.1)}}
+		case strings.HasSuffix(x.Name, "attn_kv_a_mqa.weight"):
+			return []testutil.Tensor{{Name: x.Name, Dims: []int64{128, 96}, Values: testutil.Uniform(rng, 128*96, -0.1, 0.1)}}
+		case strings.HasSuffix(x.Name, "attn_k_b.weight"):
+			return []testutil.Tensor{{Name: x.Name, Dims: []int64{16, 64, 4}, Values: testutil.Uniform(rng, 16*64*4, -0.1, 0.1)}}
 		}
-		return []tensor{x}
+		return []testutil.Tensor{x}
 	}))
 	ids := prompt(t)
 	run := func(kv binding.DType) (many, one []float32) {
