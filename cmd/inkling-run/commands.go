@@ -11,6 +11,8 @@ import (
 func commands() []*cli.Command {
 	list := []*cli.Command{
 		runCommand(), showCommand(),
+		pullCommand(), createCommand(), importCommand(), listCommand(), cpCommand(), rmCommand(), gcCommand(),
+		psCommand(), stopCommand(),
 		doctorCommand(),
 		tokenizeCommand(), templateCommand(), mediaCommand(),
 		completionCommand(), manCommand(), versionCommand(),

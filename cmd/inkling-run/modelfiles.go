@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"strings"
 
 	"github.com/inkling-go/inkling/internal/engine"
-	"github.com/inkling-go/inkling/internal/store"
 )
 
 // modelFiles are the files of a model: paths, empty where it has none.
@@ -22,30 +17,11 @@ type modelFiles struct {
 // store. The projector beside a file is its own, unless mmproj is another file or
 // "off".
 func findModel(ctx context.Context, name, mmproj string, stderr io.Writer) (m modelFiles, err error) {
-	st, err := os.Stat(name)
-	switch {
-	case err == nil && st.IsDir():
-		if err := notCheckpoint(name); err != nil {
-			return m, err
-		}
-		if m.Model, err = convertCached(ctx, name, stderr); err != nil {
-			return m, err
-		}
-	case err == nil:
-		m.Model = name
-	case !errors.Is(err, fs.ErrNotExist) || looksLikePath(name):
+	found, err := localModel(ctx, name, stderr)
+	if err != nil {
 		return m, err
-	default:
-		s, err := store.Open("")
-		if err != nil {
-			return m, err
-		}
-		found, err := s.Resolve(name)
-		if err != nil {
-			return m, err
-		}
-		m = modelFiles{found.Model, found.MMProj, found.MTP}
 	}
+	m = modelFiles{found.Path, found.MMProj, found.MTP}
 	switch {
 	case mmproj == "off":
 		m.MMProj = ""
@@ -55,9 +31,4 @@ func findModel(ctx context.Context, name, mmproj string, stderr io.Writer) (m mo
 		m.MMProj, err = engine.FindProjector(m.Model)
 	}
 	return m, err
-}
-
-// looksLikePath reports whether a name that is no file was meant to be one.
-func looksLikePath(name string) bool {
-	return strings.HasSuffix(name, ".gguf") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/")
 }

@@ -7,8 +7,10 @@ import (
 )
 
 const runDescription = `MODEL is a GGUF file, or the folder of a checkpoint, which is converted into
-the user's cache folder first and found there the next time. The projector for
-media (mmproj*.gguf) beside the model is found by itself.
+the user's cache folder first and found there the next time, or the name of a
+model in the store (inkling-run list), or hf.co/ORG/REPO[:QUANT], which is pulled
+into the store. The projector for media (mmproj*.gguf) beside the model is found
+by itself. A model of the store brings settings along, below those given here.
 
 Pictures, sounds and videos stand before the prompt in the order of the options.
 WAV, FLAC, Ogg Vorbis and MP3 are read without help, as are animations (GIF, PNG,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/store"
 )
 
 // runFlags returns the options of run.
@@ -54,11 +55,14 @@ type runOptions struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	model    string // GGUF file or checkpoint folder
+	model    string // GGUF file, checkpoint folder, or name of a stored model
 	prompt   []string
 	messages string      // file with the conversation
 	attached []chat.Part // media of the prompt
 	chat     bool        // no prompt, and a person to ask for one
+
+	stored *store.Model           // what the model's name stands for, set by openSession; nil for a path
+	given  func(flag string) bool // whether an option is on the command line
 
 	engine   engine.Options // Model is set by openSession
 	request  engine.Request // what all requests have in common; the conversation is its beginning
@@ -74,6 +78,7 @@ func runOptionsFrom(c *cli.Context) (*runOptions, error) {
 	}
 	o := &runOptions{
 		stdin: c.App.Reader, stdout: c.App.Writer, stderr: c.App.ErrWriter,
+		given: c.IsSet,
 		model: c.Args().First(), prompt: c.Args().Tail(), messages: c.String("messages"),
 		json: c.Bool("json"), showSpecial: c.Bool("show-special"), hideThinking: c.Bool("hide-thinking"), verbose: c.Bool("verbose"),
 	}

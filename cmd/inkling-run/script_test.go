@@ -24,6 +24,7 @@ import (
 //	gguf FILE ARCH        make a file of this architecture, without tensors
 //	count N PATTERN       check that so many files match
 //	prompt A B            check that two outputs of run --json have the same prompt
+//	expand FILE...        put the values of $VARIABLES into files
 //	damage CACHE          take the text file from each entry, and leave a partial one beside it
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../../testdata")
@@ -37,10 +38,15 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TESTDATA", root)
 			env.Setenv("MODELS", models)
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("INKLING_HOME", filepath.Join(env.WorkDir, "store"))
+			hub := startHub()
+			env.Defer(hub.Close)
+			env.Setenv("HF_ENDPOINT", hub.URL)
+			env.Setenv("INKLING_HOST", hub.URL)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"fails": fails, "cut": cut, "gguf": makeGGUF, "count": count, "damage": damage, "prompt": samePrompt,
+			"fails": fails, "cut": cut, "gguf": makeGGUF, "count": count, "damage": damage, "expand": expand, "prompt": samePrompt,
 		},
 	})
 }
@@ -119,5 +125,12 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		ts.Check(os.Mkdir(entry+".partial", 0o777))
 		ts.Check(os.WriteFile(filepath.Join(entry+".partial", "tiny-BF16.gguf.partial"), []byte("x"), 0o666))
+	}
+}
+
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		text := os.Expand(ts.ReadFile(file), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o666))
 	}
 }

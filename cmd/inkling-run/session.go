@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,11 @@ func openSession(ctx context.Context, o *runOptions) (*session, error) {
 	if w := binding.Warning(); w != "" {
 		fmt.Fprintf(o.stderr, "warning: %s\n", w)
 	}
-	return &session{o, eng, o.sampling(eng.Defaults()), time.Since(start)}, nil
+	defaults := eng.Defaults()
+	if o.stored != nil {
+		defaults = storedSampling(o.stored.Params, defaults)
+	}
+	return &session{o, eng, o.sampling(defaults), time.Since(start)}, nil
 }
 
 func (s *session) close() { s.eng.Close() }
@@ -45,20 +50,15 @@ func (s *session) close() { s.eng.Close() }
 // files says what to load. That media need a projector is said here, before
 // anything is.
 func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
-	opt := o.engine
-	opt.Model = o.model
-	st, err := os.Stat(o.model)
+	found, err := resolveModel(ctx, o.model, o.stderr)
 	if err != nil {
-		return opt, err
+		return engine.Options{}, err
 	}
-	if st.IsDir() {
-		if err := notCheckpoint(o.model); err != nil {
-			return opt, err
-		}
-		if opt.Model, err = convertCached(ctx, o.model, o.stderr); err != nil {
-			return opt, err
-		}
+	if o.stored = found.Stored; o.stored != nil {
+		o.adopt(o.stored)
 	}
+	opt := o.engine
+	opt.Model, opt.MMProj = found.Path, cmp.Or(opt.MMProj, found.MMProj)
 	p, ok := o.media()
 	if !ok {
 		return opt, nil

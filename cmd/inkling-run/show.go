@@ -10,8 +10,10 @@ import (
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
-const showDescription = `MODEL is a GGUF file: a text model or a projector (mmproj), whole or one part of
-a split one. Only its header is read. Without --keys and --tensors there is a
+const showDescription = `MODEL is the name of a model in the store, or a GGUF file: a text model or a
+projector (mmproj), whole or one part of a split one. Only its header is read. For
+a model of the store there are its settings as well; --modelfile prints these alone,
+as create takes them. Without --keys and --tensors there is a
 summary and both of them. Shapes have the row first, as ggml has them; long
 values are shortened, but not with --json.
 
@@ -21,14 +23,15 @@ Exit status: 0 done, 1 an error, 2 wrong usage.`
 func showCommand() *cli.Command {
 	return &cli.Command{
 		Name:            "show",
-		Usage:           "print what is in a GGUF file: keys, tensors, sizes",
-		UsageText:       "inkling-run show MODEL [--keys] [--tensors] [--json]",
+		Usage:           "print what a model is: settings, keys, tensors, sizes",
+		UsageText:       "inkling-run show MODEL [--keys] [--tensors] [--json] [--modelfile]",
 		Description:     showDescription,
 		HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "keys", Usage: "print the keys and their values only"},
 			&cli.BoolFlag{Name: "tensors", Usage: "print the tensors and the totals of their types only"},
 			&cli.BoolFlag{Name: "json", Usage: "print everything as one JSON object"},
+			&cli.BoolFlag{Name: "modelfile", Usage: "print the Modelfile of a model of the store only"},
 		},
 		OnUsageError: onUsageError,
 		Action:       showAction,
@@ -39,14 +42,21 @@ func showAction(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usagef("%d models, want one", c.NArg())
 	}
-	path, keys, tensors := c.Args().First(), c.Bool("keys"), c.Bool("tensors")
+	keys, tensors := c.Bool("keys"), c.Bool("tensors")
 	if c.Bool("json") && (keys || tensors) {
 		return usagef("--json prints everything: leave out --keys and --tensors")
 	}
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return fmt.Errorf("%s is a folder, want a GGUF file; convert-inkling --dry-run shows what a checkpoint becomes", path)
+	found, err := lookUpModel(c.Args().First())
+	if err != nil {
+		return err
 	}
-	f, err := gguf.Open(path)
+	if c.Bool("modelfile") {
+		return showModelfile(c, found)
+	}
+	if st, err := os.Stat(found.Path); err == nil && st.IsDir() {
+		return fmt.Errorf("%s is a folder, want a GGUF file; convert-inkling --dry-run shows what a checkpoint becomes", found.Path)
+	}
+	f, err := gguf.Open(found.Path)
 	if err != nil {
 		return err
 	}
@@ -55,6 +65,9 @@ func showAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if found.Stored != nil {
+		d.Stored = newStoredInfo(found.Stored)
+	}
 	if c.Bool("json") {
 		return encodeJSON(c.App.Writer, d)
 	}
@@ -62,6 +75,7 @@ func showAction(c *cli.Context) error {
 	p := &filePrinter{w: c.App.Writer}
 	if all {
 		p.summary(d)
+		p.stored(d.Stored)
 	}
 	if all || keys {
 		p.keys(f)
@@ -83,6 +97,7 @@ type description struct {
 	Context      uint64         `json:"context_length,omitempty"`
 	Quantisation string         `json:"quantisation"`        // the type that most weights have
 	Projector    string         `json:"projector,omitempty"` // file beside a text model
+	Stored       *storedInfo    `json:"stored,omitempty"`
 	Types        []typeTotal    `json:"types"`
 	Keys         map[string]any `json:"keys"`
 	Tensors      []tensor       `json:"tensors"`

@@ -179,7 +179,7 @@ func (a *adding) folder(ctx context.Context, dir string, add func(context.Contex
 	case len(models) > 1:
 		return nil, &QuantError{Source: dir, Available: available(models)}
 	case len(models) == 0 && isCheckpoint(dir):
-		return nil, fmt.Errorf("%s is a checkpoint: inkling-run import %s NAME converts it", dir, dir)
+		return nil, fmt.Errorf("it is a checkpoint: inkling-run import %s NAME converts it", dir)
 	}
 	c, err := choose(dir, "", paths)
 	if err != nil {

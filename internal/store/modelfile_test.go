@@ -45,13 +45,14 @@ LICENSE ""
 
 func TestParseModelfileErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"nothing", "# only this\n", "line 2: no FROM"},
+		{"no line", "# only this\n", "line 2: no FROM"},
 		{"empty from", "FROM\n", "line 1: FROM without"},
 		{"unknown instruction", "FROM x\nRUN ls\n", `line 2: "RUN" is no instruction`},
 		{"unknown parameter", "FROM x\n\nPARAMETER warmth 3\n", `line 3: parameter "warmth" is not known; these are: temperature, `},
 		{"no number", "FROM x\nPARAMETER top_p much\n", `line 2: parameter top_p: "much" is no number`},
 		{"no whole number", "FROM x\nPARAMETER top_k 1.5\n", `line 2: parameter top_k: "1.5" is no whole number`},
-		{"too large", "FROM x\nPARAMETER top_p 2\n", "line 2: parameter top_p is 2, want 0 to 1"},
+		{"too large", "FROM x\nPARAMETER top_p 2\n", "line 2: parameter top_p is 2, want more than 0 and at most 1"},
+		{"nothing", "FROM x\nPARAMETER repeat_penalty 0\n", "line 2: parameter repeat_penalty is 0, want more than 0"},
 		{"too small", "FROM x\nPARAMETER num_ctx 0\n", "line 2: parameter num_ctx is 0, want at least 1"},
 		{"infinite", "FROM x\nPARAMETER temperature inf\n", "line 2: parameter temperature is inf"},
 		{"not a number", "FROM x\nPARAMETER temperature nan\n", "line 2: parameter temperature is nan"},

@@ -28,21 +28,27 @@ type Params struct {
 	Stop             []string `json:"stop,omitempty"`
 }
 
-// bounds are the values that a parameter may have, by its name.
-var bounds = map[string][2]float64{
-	"temperature":       {0, math.Inf(1)},
-	"top_k":             {0, math.MaxInt32},
-	"top_p":             {0, 1},
-	"min_p":             {0, 1},
-	"repeat_penalty":    {0, math.Inf(1)},
-	"repeat_last_n":     {-1, math.MaxInt32},
-	"presence_penalty":  {-2, 2},
-	"frequency_penalty": {-2, 2},
-	"seed":              {-1, math.MaxInt64},
-	"num_ctx":           {1, math.MaxInt32},
-	"num_predict":       {-2, math.MaxInt32},
-	"num_batch":         {1, math.MaxInt32},
-	"num_thread":        {0, math.MaxInt32},
+// bound is the range of a parameter's values.
+type bound struct {
+	low, high float64
+	open      bool // low itself is none of them
+}
+
+// bounds are the values that parameters may have, by their names.
+var bounds = map[string]bound{
+	"temperature":       {0, math.MaxFloat32, false},
+	"top_k":             {0, math.MaxInt32, false},
+	"top_p":             {0, 1, true},
+	"min_p":             {0, 1, false},
+	"repeat_penalty":    {0, math.MaxFloat32, true},
+	"repeat_last_n":     {-1, math.MaxInt32, false},
+	"presence_penalty":  {-2, 2, false},
+	"frequency_penalty": {-2, 2, false},
+	"seed":              {-1, math.MaxInt64, false},
+	"num_ctx":           {1, math.MaxInt32, false},
+	"num_predict":       {-2, math.MaxInt32, false},
+	"num_batch":         {1, math.MaxInt32, false},
+	"num_thread":        {0, math.MaxInt32, false},
 }
 
 // maxStops bounds the sequences that end an answer.
@@ -97,13 +103,18 @@ func (p *Params) Set(name, text string) error {
 }
 
 func inBounds(name string, x float64, text string) error {
-	if b := bounds[name]; !(x >= b[0] && x <= b[1]) || math.IsInf(x, 0) {
-		if math.IsInf(b[1], 1) || b[1] >= math.MaxInt32 {
-			return fmt.Errorf("parameter %s is %s, want at least %v", name, text, b[0])
-		}
-		return fmt.Errorf("parameter %s is %s, want %v to %v", name, text, b[0], b[1])
+	b := bounds[name]
+	if x >= b.low && x <= b.high && !(b.open && x == b.low) {
+		return nil
 	}
-	return nil
+	want := fmt.Sprintf("at least %v", b.low)
+	if b.open {
+		want = fmt.Sprintf("more than %v", b.low)
+	}
+	if b.high < math.MaxInt32 {
+		want += fmt.Sprintf(" and at most %v", b.high)
+	}
+	return fmt.Errorf("parameter %s is %s, want %s", name, text, want)
 }
 
 // field finds a parameter by its name.

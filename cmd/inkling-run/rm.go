@@ -1,0 +1,40 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/inkling-go/inkling/internal/store"
+)
+
+// rmCommand removes models from the store.
+func rmCommand() *cli.Command {
+	return &cli.Command{
+		Name:            "rm",
+		Usage:           "remove models from the store",
+		UsageText:       "inkling-run rm NAME...",
+		Description:     "Removes models from the store, and their files unless other models have them too. A\nprogram that has a model loaded keeps it until it ends.\n\nExit status: 0 done, 1 an error, 2 wrong usage.",
+		HideHelpCommand: true,
+		OnUsageError:    onUsageError,
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 {
+				return usagef("no model; inkling-run list lists them")
+			}
+			s, err := store.Open("")
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, name := range c.Args().Slice() {
+				if err := s.Delete(name); err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(c.App.Writer, "removed %s\n", name)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/inkling-go/inkling/internal/store"
+)
+
+// storedInfo is what the store has about a model, in the form of show --json.
+type storedInfo struct {
+	Name     string          `json:"name"`
+	Digest   string          `json:"digest"`
+	Size     int64           `json:"size"`
+	Modified time.Time       `json:"modified_at"`
+	Source   string          `json:"source,omitempty"`
+	MTP      string          `json:"mtp,omitempty"` // path
+	Params   store.Params    `json:"parameters"`
+	System   string          `json:"system,omitempty"`
+	Template string          `json:"template,omitempty"`
+	Messages []store.Message `json:"messages,omitempty"`
+	License  []string        `json:"license,omitempty"`
+}
+
+func newStoredInfo(m *store.Model) *storedInfo {
+	return &storedInfo{
+		Name: m.Name, Digest: m.Digest, Size: m.Size, Modified: m.Modified, Source: m.Source, MTP: m.MTP,
+		Params: m.Params, System: m.System, Template: m.Template, Messages: m.Messages, License: m.License,
+	}
+}
+
+// stored prints what the store has about a model, if it has it.
+func (p *filePrinter) stored(m *storedInfo) {
+	if m == nil {
+		return
+	}
+	p.table("in the store", func(row func(...string)) {
+		row("name", m.Name)
+		row("digest", m.Digest)
+		row("modified", m.Modified.Format(time.RFC3339))
+		for _, r := range []struct{ name, value string }{
+			{"from", printable(m.Source)}, {"mtp", printable(m.MTP)}, {"system", quotedShort(m.System)},
+			{"template", quotedShort(m.Template)}, {"license", quotedShort(strings.Join(m.License, "\n"))},
+		} {
+			if r.value != "" {
+				row(r.name, r.value)
+			}
+		}
+		if n := len(m.Messages); n > 0 {
+			row("messages", fmt.Sprint(n))
+		}
+		m.Params.Each(func(name, text string) { row(name, printable(text)) })
+	})
+}
+
+// quotedShort is the beginning of a text, and nothing of none.
+func quotedShort(s string) string {
+	if s == "" {
+		return ""
+	}
+	return shortScalar(s)
+}
+
+func showModelfile(c *cli.Context, m *foundModel) error {
+	if m.Stored == nil {
+		return fmt.Errorf("%s: only models of the store have a Modelfile", m.Path)
+	}
+	text, err := m.Stored.Modelfile()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(c.App.Writer, text)
+	return err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/store"
+)
+
+// adopt takes over what a model of the store brings along. What the command line
+// says comes before it.
+func (o *runOptions) adopt(m *store.Model) {
+	for _, p := range []struct {
+		flag string
+		from *int
+		to   *int
+	}{
+		{"ctx-size", m.Params.NumCtx, &o.engine.Context},
+		{"batch-size", m.Params.NumBatch, &o.engine.Batch},
+		{"threads", m.Params.NumThread, &o.engine.Threads},
+		{"n", m.Params.NumPredict, &o.request.MaxTokens},
+	} {
+		if p.from != nil && !o.given(p.flag) {
+			*p.to = max(*p.from, 0) // below 0: no limit
+		}
+	}
+	o.request.Stop = m.Params.Stop
+	if seed := m.Params.Seed; seed != nil && *seed >= 0 && !o.given("seed") {
+		drawn := o.sampling
+		o.sampling = func(s engine.Sampling) engine.Sampling {
+			s = drawn(s)
+			s.Seed = uint64(*seed)
+			return s
+		}
+	}
+	if o.engine.Template = m.Template; o.request.Raw {
+		return
+	}
+	conv := &o.request.Conversation
+	conv.Messages = opened(m, conv.Messages)
+}
+
+// opened puts before a conversation what the model brings along: its system
+// message, unless the conversation has one, and then its examples.
+func opened(m *store.Model, own []chat.Message) []chat.Message {
+	isSystem := func(msg chat.Message) bool { return msg.Role == chat.System }
+	hasSystem := slices.ContainsFunc(own, isSystem)
+	var list []chat.Message
+	if m.System != "" && !hasSystem {
+		list = append(list, textMessage(chat.System, nil, m.System))
+	}
+	for len(own) > 0 && isSystem(own[0]) {
+		list, own = append(list, own[0]), own[1:]
+	}
+	for _, msg := range m.Messages {
+		if msg.Role != chat.System || !hasSystem {
+			list = append(list, textMessage(msg.Role, nil, msg.Content))
+		}
+	}
+	return append(list, own...)
+}
+
+// storedSampling puts a stored model's settings in place of those that its file
+// recommends.
+func storedSampling(p store.Params, s engine.Sampling) engine.Sampling {
+	for _, v := range []struct {
+		from *float64
+		to   *float32
+	}{
+		{p.Temperature, &s.Temperature},
+		{p.TopP, &s.TopP},
+		{p.MinP, &s.MinP},
+		{p.RepeatPenalty, &s.RepeatPenalty},
+		{p.PresencePenalty, &s.PresencePenalty},
+		{p.FrequencyPenalty, &s.FrequencyPenalty},
+	} {
+		if v.from != nil {
+			*v.to = float32(*v.from)
+		}
+	}
+	for _, v := range []struct{ from, to *int }{{p.TopK, &s.TopK}, {p.RepeatLastN, &s.RepeatLastN}} {
+		if v.from != nil {
+			*v.to = *v.from
+		}
+	}
+	return s
+}
