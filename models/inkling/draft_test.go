@@ -3,6 +3,7 @@ package inkling
 import (
 	"errors"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -258,5 +259,33 @@ func TestDraftErrors(t *testing.T) {
 	}
 	if err := m.Follow(c, 7); err == nil {
 		t.Error("Follow of a sequence that is not there: no error")
+	}
+}
+
+// TestMTPFiles: a file in the place of another says what it is.
+func TestMTPFiles(t *testing.T) {
+	loadTiny(t, 1)
+	if _, err := convertRandom(); err != nil {
+		t.Fatal(err)
+	}
+	text, ahead := filepath.Join(ggufDir, tiny+"-F32.gguf"), filepath.Join(ggufDir, "mtp-"+tiny+"-F32.gguf")
+	for _, tc := range []struct{ name, model, mtp, want string }{
+		{"depths as a model", ahead, "", "not a text model"},
+		{"model as depths", text, text, "holds no layers for multi-token prediction"},
+		{"projector as depths", text, filepath.Join(ggufDir, "mmproj-"+tiny+"-F32.gguf"), "holds no layers for multi-token prediction"},
+		{"another model's", filepath.Join(ggufDir, "random-F32.gguf"), ahead, "embedding_length\": 256, but the model has"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := models.Params{Backend: newBackend(t), MTPDepths: 2}
+			if tc.mtp != "" {
+				p.MTP = openGGUF(t, tc.mtp)
+			}
+			if m, err := models.Open(openGGUF(t, tc.model), p); err == nil || !strings.Contains(err.Error(), tc.want) {
+				if err == nil {
+					m.Close()
+				}
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -27,6 +27,9 @@ type Model struct {
 }
 
 func open(f *gguf.File, p models.Params) (models.Model, error) {
+	if isMTP(f) {
+		return nil, &models.UnsupportedError{File: f.Path(), Msg: "holds layers for multi-token prediction, not a text model; name the text file and give this one by --mtp"}
+	}
 	cfg, err := readConfig(f)
 	if err != nil {
 		return nil, err
@@ -148,9 +151,14 @@ func (c *config) nodes(sh shape) int {
 
 // ComputeBytes measures the graph of the last rows rows of a full cache.
 func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
+	extra := int64(0)
 	s, ok := c.(*cache)
-	if ahead, is := c.(*mtpCache); is {
-		s, ok = ahead.cache, true
+	if with, is := c.(*mtpCache); is {
+		var err error
+		if extra, err = with.computeBytes(rows); err != nil {
+			return 0, err
+		}
+		s, ok = with.cache, true
 	}
 	if !ok {
 		return 0, models.ErrForeignCache
@@ -160,7 +168,8 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	if !sh.few() {
 		sh.pos = s.size - rows
 	}
-	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
+	n, err := layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
+	return n + extra, err
 }
 
 // WeightBytes is the size of all tensors of the file, and of the layers for
@@ -168,7 +177,7 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 func (m *Model) WeightBytes() int64 { return m.own.Size() + m.mtp.weightBytes() }
 
 // GraphBytes is the memory that intermediate results hold now.
-func (m *Model) GraphBytes() int64 { return m.exec.Bytes() }
+func (m *Model) GraphBytes() int64 { return m.exec.Bytes() + m.mtp.graphBytes() }
 
 // Close frees the model. Its caches must be closed before.
 func (m *Model) Close() {

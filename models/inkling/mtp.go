@@ -127,6 +127,13 @@ func (m *mtp) weightBytes() int64 {
 	return m.own.Size()
 }
 
+func (m *mtp) graphBytes() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.exec.Bytes()
+}
+
 func (m *mtp) close() {
 	if m == nil {
 		return

@@ -274,8 +274,8 @@ func TestMTPMistakes(t *testing.T) {
 		{name: "halves swapped", model: swapHalves, most: [2]float64{0.1, 0.1}},
 		{name: "unlike embedding", model: unlikeEmbedding, least: [2]float64{0.98, 0.98}, most: [2]float64{1, 1}},
 		{name: "raw embedding", model: unlikeEmbedding, change: rawEmbedding, most: [2]float64{0.96, 0.98}},
-		{name: "unlike final norm", model: unlikeFinalNorm, least: [2]float64{0.97, 0.97}, most: [2]float64{1, 1}},
-		{name: "before the final norm", model: unlikeFinalNorm, change: beforeNorm, most: [2]float64{0.94, 1}},
+		{name: "unlike final norm", model: unlikeFinalNorm, least: [2]float64{0.95, 0.97}, most: [2]float64{1, 1}},
+		{name: "before the final norm", model: unlikeFinalNorm, change: beforeNorm, most: [2]float64{0.85, 0.96}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := loadTiny(t, 2)

@@ -142,6 +142,21 @@ func (s *mtpCache) mend(seq int) {
 	s.lose(seq)
 }
 
+// computeBytes measures the graph of a draft, or of what Follow computes at once
+// if rows are more than few, at the end of a full cache.
+func (s *mtpCache) computeBytes(rows int) (int64, error) {
+	drafts := 0
+	if rows = min(rows, s.size, maxBehind); rows <= few {
+		drafts = s.mtp.cfg.blockCount
+		rows = min(2*drafts, s.size)
+	}
+	sh := mtpShape{shape{cache: s.ahead.id, rows: layers.Rows{N: rows, Seqs: 1}, nKV: roundUp(s.size+1, cellPad)}, drafts}
+	if !sh.few() {
+		sh.pos = s.size - rows
+	}
+	return layers.Measure(func() *layers.Step[[]window] { return s.mtp.newStep(s.ahead, sh, nil) })
+}
+
 // lose forgets the state of the depths.
 func (s *mtpCache) lose(seq int) {
 	t := &s.tails[seq]

@@ -16,14 +16,30 @@ type mtpSaved struct {
 
 // Bytes is the host memory of both.
 func (p *mtpSaved) Bytes() int64 {
-	n := p.Checkpoint.Bytes() + int64(len(p.tail.hidden))*4
-	for _, v := range p.tail.media {
-		n += int64(len(v)) * 4
-	}
+	n := p.Checkpoint.Bytes() + p.tail.bytes()
 	if p.ahead != nil {
 		n += p.ahead.Bytes()
 	}
 	return n
+}
+
+// bytes is the memory of what waits.
+func (t *tail) bytes() int64 {
+	n := 4 * int64(len(t.ids)+len(t.hidden))
+	for _, v := range t.media {
+		n += 4 * int64(len(v))
+	}
+	return n
+}
+
+// CheckpointBytes is what Checkpoint would take, at most.
+func (s *mtpCache) CheckpointBytes(seq int) int64 {
+	return s.cache.CheckpointBytes(seq) + s.ahead.CheckpointBytes(seq) + s.tails[seq].bytes()
+}
+
+// SaveBytes is what Save would take.
+func (s *mtpCache) SaveBytes(seq int) int64 {
+	return s.cache.SaveBytes(seq) + s.ahead.SaveBytes(seq) + s.tails[seq].bytes()
 }
 
 // Bytes is the device memory of both states.

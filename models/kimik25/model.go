@@ -26,6 +26,9 @@ type Model struct {
 }
 
 func open(f *gguf.File, p models.Params) (models.Model, error) {
+	if p.MTP != nil {
+		return nil, &models.UnsupportedError{File: p.MTP.Path(), Msg: "layers for multi-token prediction are not supported for this architecture; leave them out by --mtp off"}
+	}
 	cfg, err := readConfig(f)
 	if err != nil {
 		return nil, err
