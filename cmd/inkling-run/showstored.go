@@ -42,8 +42,11 @@ func (p *filePrinter) stored(m *storedInfo) {
 		row("digest", m.Digest)
 		row("modified", m.Modified.Format(time.RFC3339))
 		for _, r := range []struct{ name, value string }{
-			{"from", printable(m.Source)}, {"mtp", printable(m.MTP)}, {"system", quotedShort(m.System)},
-			{"template", quotedShort(m.Template)}, {"license", quotedShort(strings.Join(m.License, "\n"))},
+			{"from", printable(m.Source)},
+			{"mtp", printable(m.MTP)},
+			{"system", quotedShort(m.System)},
+			{"template", quotedShort(m.Template)},
+			{"license", quotedShort(strings.Join(m.License, "\n"))},
 		} {
 			if r.value != "" {
 				row(r.name, r.value)
