@@ -51,6 +51,7 @@ type subsets struct {
 	n     *nfa
 	final int32
 	limit int
+	size  int // members of all sets
 	ids   map[string]int32
 	sets  [][]int32 // the NFA states of each DFA state that matter for what follows
 	d     *dfa
@@ -134,8 +135,8 @@ func (b *subsets) state(from []int32, begin bool) (int32, error) {
 	if id, ok := b.ids[string(key)]; ok {
 		return id, nil
 	}
-	if len(b.sets) >= b.limit {
-		return 0, fmt.Errorf("grammar: an automaton of more than %d states: %w; use smaller repetition counts", b.limit, ErrTooLarge)
+	if b.size += len(set); len(b.sets) >= b.limit || b.size > maxMember {
+		return 0, fmt.Errorf("grammar: an automaton of %d states and more: %w; use smaller repetition counts", len(b.sets), ErrTooLarge)
 	}
 	id := int32(len(b.sets))
 	b.ids[string(key)] = id

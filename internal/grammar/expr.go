@@ -69,18 +69,48 @@ func (b *builder) addLike(r call, min, max int) call {
 // nullable says of each rule whether it has the empty text.
 func (b *builder) nullable() []bool {
 	known := make([]bool, len(b.rules))
-	for changed := true; changed; {
-		changed = false
-		for i, r := range b.rules {
-			if !known[i] && r.like == i && nullable(r.body, known) {
-				known[i], changed = true, true
-			}
+	callers := make([][]int, len(b.rules))
+	work := make([]int, 0, len(b.rules))
+	for i, r := range b.rules {
+		if r.like == i {
+			eachCall(r.body, func(c call) { callers[c] = append(callers[c], i) })
+			work = append(work, i)
+		}
+	}
+	for len(work) > 0 {
+		i := work[len(work)-1]
+		work = work[:len(work)-1]
+		if !known[i] && nullable(b.rules[i].body, known) {
+			known[i] = true
+			work = append(work, callers[i]...)
 		}
 	}
 	for i, r := range b.rules {
 		known[i] = known[r.like]
 	}
 	return known
+}
+
+// eachCall visits the calls in e.
+func eachCall(e expr, visit func(call)) {
+	switch e := e.(type) {
+	case call:
+		visit(e)
+	case seq:
+		for _, x := range e {
+			eachCall(x, visit)
+		}
+	case alt:
+		for _, x := range e {
+			eachCall(x, visit)
+		}
+	case repeat:
+		eachCall(e.e, visit)
+	case net:
+		for _, x := range e.edges {
+			eachCall(x.e, visit)
+		}
+	}
 }
 
 func nullable(e expr, rules []bool) bool {

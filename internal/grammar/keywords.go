@@ -167,9 +167,11 @@ func (k *keywords) addEnum(values []*jsonNode) {
 		k.enum, k.limited = values, true
 		return
 	}
-	k.enum = slices.DeleteFunc(slices.Clone(k.enum), func(n *jsonNode) bool {
-		return !slices.ContainsFunc(values, func(o *jsonNode) bool { return n.String() == o.String() })
-	})
+	both := map[string]bool{}
+	for _, v := range values {
+		both[v.String()] = true
+	}
+	k.enum = slices.DeleteFunc(slices.Clone(k.enum), func(n *jsonNode) bool { return !both[n.String()] })
 }
 
 func (k *keywords) addString(key string, v *jsonNode) error {

@@ -8,7 +8,8 @@ import "fmt"
 const (
 	maxNFA    = 1 << 18 // states before determinisation, over all rules
 	maxStates = 1 << 16 // states after it
-	maxEdges  = 1 << 20 // edges and calls after it
+	maxEdges  = 1 << 21 // edges and calls after it
+	maxMember = 1 << 21 // states before it, summed over the sets that are states after it
 	maxRules  = 1 << 15
 )
 

@@ -10,7 +10,7 @@ import (
 // Limits on what a schema may expand to.
 const (
 	maxBranches  = 256     // combinations of the anyOf and oneOf that hold for one value
-	maxExpansion = 1 << 16 // schemas looked at for one value
+	maxExpansion = 1 << 13 // schemas looked at for one value
 )
 
 // FromJSONSchema compiles a JSON schema (draft 2020-12 or 7) to the grammar of the

@@ -53,9 +53,13 @@ func (c *schemaCompiler) values(k *keywords) (expr, error) {
 
 // enum is the listed values for which the other keywords hold.
 func (c *schemaCompiler) enum(k *keywords) (expr, error) {
+	text, err := k.stringDFA()
+	if err != nil {
+		return nil, err
+	}
 	var out alt
 	for _, v := range k.enum {
-		ok, err := c.holds(k, v)
+		ok, err := k.holds(v, text)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +70,8 @@ func (c *schemaCompiler) enum(k *keywords) (expr, error) {
 	return out, nil
 }
 
-// holds reports whether the keywords beside enum hold for v.
-func (c *schemaCompiler) holds(k *keywords, v *jsonNode) (bool, error) {
+// holds reports whether the keywords beside enum hold for v; text is k.stringDFA.
+func (k *keywords) holds(v *jsonNode, text *dfa) (bool, error) {
 	switch v.kind {
 	case jsonNull:
 		return k.types&nullType != 0, nil
@@ -79,12 +83,8 @@ func (c *schemaCompiler) holds(k *keywords, v *jsonNode) (bool, error) {
 		if k.types&stringType == 0 {
 			return false, nil
 		}
-		d, err := k.stringDFA()
-		if err != nil {
-			return false, err
-		}
 		n := len([]rune(v.text))
-		return n >= k.minLength && (k.maxLength < 0 || n <= k.maxLength) && (d == nil || d.accepts(quote(v.text))), nil
+		return n >= k.minLength && (k.maxLength < 0 || n <= k.maxLength) && (text == nil || text.accepts(quote(v.text))), nil
 	case jsonArray:
 		if k.types&arrayType != 0 && (len(k.arrays) > 0 || k.minItems >= 0 || k.maxItems >= 0) {
 			return false, &UnsupportedError{Keyword: "enum", Path: k.at.path(), Reason: "it lists arrays beside other keywords about arrays"}
