@@ -10,7 +10,7 @@ import (
 // commands returns the subcommands in the order of the help.
 func commands() []*cli.Command {
 	list := []*cli.Command{
-		runCommand(), showCommand(),
+		runCommand(), serveCommand(), showCommand(),
 		pullCommand(), createCommand(), importCommand(), listCommand(), cpCommand(), rmCommand(), gcCommand(),
 		psCommand(), stopCommand(),
 		doctorCommand(),
