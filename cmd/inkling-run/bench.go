@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/convert/shapes"
+	"github.com/inkling-go/inkling/internal/bench"
+	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/machine"
+)
+
+const benchDescription = `Measures how fast models compute: prompts (pp) of -p tokens and answers (tg) of -n
+tokens, behind -d tokens that are there already, each -r times. Lists are separated
+by commas; all combinations are measured. With -np several sequences work at once,
+and the speed is that of all together.
+
+For answers there is besides how many bytes a token reads (the weights that it uses,
+keys and values), the bandwidth that its speed comes to, and the share of what this
+machine's memory gives, which is measured first with as many threads.
+
+--synth CONFIG.json makes the weights up in memory: a config of a checkpoint, or one
+of the shapes known by name. No model is read, and no file of weights written.
+
+Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.`
+
+// benchCommand measures speeds.
+func benchCommand() *cli.Command {
+	return &cli.Command{
+		Name:            "bench",
+		Usage:           "measure how fast models compute",
+		UsageText:       "inkling-run bench MODEL... [options]\ninkling-run bench --synth CONFIG.json [--type T] [--layers N] [options]",
+		Description:     benchDescription,
+		HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "n-prompt", Aliases: []string{"p"}, Value: "512", Usage: "lengths of prompts, a `LIST`; 0 for none"},
+			&cli.StringFlag{Name: "n-gen", Aliases: []string{"n"}, Value: "128", Usage: "lengths of answers, a `LIST`; 0 for none"},
+			&cli.StringFlag{Name: "n-depth", Aliases: []string{"d"}, Value: "0", Usage: "tokens that are there before, a `LIST`"},
+			&cli.StringFlag{Name: "parallel", Aliases: []string{"np"}, Value: "1", Usage: "sequences at once, a `LIST`"},
+			&cli.IntFlag{Name: "repetitions", Aliases: []string{"r"}, Value: 5, Usage: "measure each `N` times"},
+			&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "compute with `N` threads", DefaultText: "one per core"},
+			&cli.IntFlag{Name: "ubatch-size", Value: 512, Usage: "compute `N` tokens of a prompt at a time"},
+			&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
+			&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
+			&cli.BoolFlag{Name: "no-warmup", Usage: "do not compute each once before it is measured"},
+			&cli.BoolFlag{Name: "no-bandwidth", Usage: "do not measure the memory"},
+			&cli.StringFlag{Name: "synth", Usage: "make up a model of this shape: `CONFIG` is a config.json or one of " + strings.Join(shapes.Names(), ", ")},
+			&cli.StringFlag{Name: "type", Value: "q4_k_m", Usage: "`TYPE` of the made-up weights, as convert-inkling's --outtype"},
+			&cli.IntFlag{Name: "layers", Usage: "`N` layers of the made-up model at most", DefaultText: "those of the config"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`N` that the weights are drawn from"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "print as `FORMAT` table, md, csv or json"},
+			&cli.BoolFlag{Name: "json", Usage: "the same as -o json: everything, in one object"},
+		},
+		OnUsageError: onUsageError,
+		Action: func(c *cli.Context) error {
+			o, err := benchOptionsFrom(c)
+			if err != nil {
+				return err
+			}
+			return abandonable(c.Context, o.run)
+		},
+	}
+}
+
+// benchOptions are the command line of bench.
+type benchOptions struct {
+	c       *cli.Context
+	bench   bench.Options
+	threads int
+	synth   convert.SynthOptions // Config is empty without
+	format  string
+}
+
+// maxBenchTokens bounds the lengths of a list.
+const maxBenchTokens = 1 << 24
+
+func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
+	o := &benchOptions{c: c, threads: c.Int("threads"), format: c.String("output")}
+	kv, err := engine.ParseKV(c.String("kv"))
+	if err != nil {
+		return nil, usagef("--kv: %w", err)
+	}
+	for _, list := range []struct {
+		flag  string
+		least int
+		to    *[]int
+	}{{"n-prompt", 0, &o.bench.Prompt}, {"n-gen", 0, &o.bench.Generate}, {"n-depth", 0, &o.bench.Depth}, {"parallel", 1, &o.bench.Parallel}} {
+		if *list.to, err = numbers(c.String(list.flag), list.least); err != nil {
+			return nil, usagef("--%s: %w", list.flag, err)
+		}
+	}
+	o.bench.Prompt, o.bench.Generate = positive(o.bench.Prompt), positive(o.bench.Generate)
+	for _, name := range []string{"threads", "ubatch-size", "repetitions", "layers"} {
+		if n := c.Int(name); c.IsSet(name) && n < 1 {
+			return nil, usagef("--%s %d: want at least 1", name, n)
+		}
+	}
+	if c.Bool("json") {
+		o.format = "json"
+	}
+	synth := c.String("synth")
+	switch _, known := benchFormats[o.format]; {
+	case !known:
+		return nil, usagef("--output %q: want table, md, csv or json", o.format)
+	case len(o.bench.Prompt)+len(o.bench.Generate) == 0:
+		return nil, usagef("nothing to measure: -p and -n are both 0")
+	case c.NArg() == 0 && synth == "":
+		return nil, usagef("no model; inkling-run bench --help says more")
+	case c.NArg() > 0 && synth != "":
+		return nil, usagef("--synth and a model do not go together")
+	case synth == "" && (c.IsSet("type") || c.IsSet("layers") || c.IsSet("seed")):
+		return nil, usagef("--type, --layers and --seed are those of --synth")
+	}
+	if synth != "" {
+		o.synth = convert.SynthOptions{Config: synth, Seed: c.Uint64("seed"), Layers: c.Int("layers")}
+		if o.synth.OutType, err = convert.ParseOutType(c.String("type")); err != nil {
+			return nil, usagef("--type: %w", err)
+		}
+	}
+	o.bench.KV, o.bench.UBatch, o.bench.Repeat = kv, c.Int("ubatch-size"), c.Int("repetitions")
+	o.bench.Warmup = !c.Bool("no-warmup")
+	if o.threads == 0 {
+		o.threads = engine.PhysicalCores()
+	}
+	return o, nil
+}
+
+// numbers reads a list such as 512,2048.
+func numbers(list string, least int) ([]int, error) {
+	var out []int
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < least || n > maxBenchTokens {
+			return nil, fmt.Errorf("%q in %q: want numbers from %d to %d", word, list, least, maxBenchTokens)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// positive leaves out zeros, which stand for nothing to measure.
+func positive(list []int) []int {
+	var out []int
+	for _, n := range list {
+		if n > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// run measures all models and prints them.
+func (o *benchOptions) run(ctx context.Context) error {
+	report := benchReport{
+		Build: buildInfo(), CPU: machine.CPU(), Threads: o.threads,
+		KVType: o.bench.KV.String(), UBatch: o.bench.UBatch, Repetitions: o.bench.Repeat, Models: []benchModel{},
+	}
+	if !o.c.Bool("no-bandwidth") {
+		var err error
+		if report.Bandwidth, err = bench.Bandwidth(ctx, o.threads); err != nil {
+			return err
+		}
+	}
+	if w := binding.Warning(); w != "" {
+		fmt.Fprintf(o.c.App.ErrWriter, "warning: %s\n", w)
+	}
+	show, done := testProgress(o.c.App.ErrWriter)
+	o.bench.Progress = show
+	defer done()
+	names := o.c.Args().Slice()
+	if o.synth.Config != "" {
+		names = []string{o.synth.Config}
+	}
+	for _, name := range names {
+		m, err := o.model(ctx, name, report.Bandwidth)
+		if err != nil {
+			return err
+		}
+		report.Models = append(report.Models, *m)
+	}
+	done()
+	return benchFormats[o.format](o.c.App.Writer, &report)
+}
+
+// model loads one model, or makes it up, and measures it.
+func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64) (_ *benchModel, err error) {
+	l := bench.Loading{Threads: o.threads, NoMmap: o.c.Bool("no-mmap"), KV: o.bench.KV}
+	path := ""
+	if o.synth.Config != "" {
+		dir, err := os.MkdirTemp("", "inkling-bench-")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		o.synth.OutDir = dir
+		if path, err = convert.SynthHeader(o.synth); err != nil {
+			return nil, err
+		}
+		l.MakeUp, l.Seed = true, o.synth.Seed
+	} else {
+		files, err := findModel(ctx, name, "off", o.c.App.ErrWriter)
+		if err != nil {
+			return nil, err
+		}
+		path = files.Model
+	}
+	s, err := bench.Open(path, l)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d, err := describeFile(s.File)
+	if err != nil {
+		return nil, err
+	}
+	out := &benchModel{
+		Name: strings.TrimSuffix(filepath.Base(name), ".gguf"), Arch: d.Architecture, Type: d.Quantisation, Bytes: s.WeightBytes(), Active: s.Costs.Active(),
+		Parameters: d.Parameters, Device: s.Device(), Synth: l.MakeUp,
+	}
+	if l.MakeUp {
+		out.Name = strings.TrimSuffix(filepath.Base(path), ".gguf")
+		out.Type = string(o.synth.OutType)
+	}
+	out.Results, err = s.Run(ctx, o.bench, bandwidth)
+	return out, err
+}

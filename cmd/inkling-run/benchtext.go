@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/inkling-go/inkling/internal/bench"
+)
+
+// benchReport is what bench prints, in the form of -o json.
+type benchReport struct {
+	Build       build        `json:"build"`
+	CPU         string       `json:"cpu"`
+	Threads     int          `json:"threads"`
+	Bandwidth   float64      `json:"memory_bandwidth,omitempty"` // read, bytes a second
+	KVType      string       `json:"kv_type"`
+	UBatch      int          `json:"ubatch_size"`
+	Repetitions int          `json:"repetitions"`
+	Models      []benchModel `json:"models"`
+}
+
+// benchModel is one model and its results.
+type benchModel struct {
+	Name       string         `json:"model"`
+	Arch       string         `json:"architecture"`
+	Type       string         `json:"type"`
+	Synth      bool           `json:"synth,omitempty"` // made up
+	Device     string         `json:"device"`
+	Bytes      int64          `json:"bytes"`        // of all weights
+	Active     int64          `json:"active_bytes"` // of those that a token uses
+	Parameters int64          `json:"parameters"`
+	Results    []bench.Result `json:"results"`
+}
+
+// benchFormats are the values of --output.
+var benchFormats = map[string]func(io.Writer, *benchReport) error{
+	"table": benchTable, "md": benchMarkdown, "csv": benchCSV,
+	"json": func(w io.Writer, r *benchReport) error { return encodeJSON(w, r) },
+}
+
+// benchColumns are the headings for people.
+var benchColumns = []string{"model", "type", "size", "params", "device", "threads", "test", "t/s", "per token", "bandwidth"}
+
+// benchRow is a result for people.
+func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
+	perToken, bandwidth := "", ""
+	if res.BytesPerToken > 0 {
+		perToken = binarySize(res.BytesPerToken)
+		bandwidth = fmt.Sprintf("%.1f GB/s", res.Bandwidth/1e9)
+		if res.OfMeasured > 0 {
+			bandwidth += fmt.Sprintf(", %.0f %%", 100*res.OfMeasured)
+		}
+	}
+	return []string{
+		m.Name, m.Type, binarySize(m.Bytes), parameters(m.Parameters), m.Device, strconv.Itoa(r.Threads),
+		res.Test, fmt.Sprintf("%.2f ± %.2f", res.Mean, res.Spread), perToken, bandwidth,
+	}
+}
+
+// benchNote says what the shares are of.
+func benchNote(r *benchReport) string {
+	note := fmt.Sprintf("%s; %s keys and values; %s", r.CPU, r.KVType, r.Build.Version)
+	if r.Bandwidth > 0 {
+		note += fmt.Sprintf("; memory reads %.1f GB/s with %d threads", r.Bandwidth/1e9, r.Threads)
+	}
+	return note
+}
+
+func benchTable(w io.Writer, r *benchReport) error {
+	p := &filePrinter{w: w}
+	p.table(benchNote(r), func(row func(...string)) {
+		row(benchColumns...)
+		for i := range r.Models {
+			for _, res := range r.Models[i].Results {
+				row(benchRow(r, &r.Models[i], res)...)
+			}
+		}
+	})
+	return p.err
+}
+
+func benchMarkdown(w io.Writer, r *benchReport) error {
+	var b strings.Builder
+	line := func(cells []string) {
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	line(benchColumns)
+	line(strings.Split(strings.Repeat("--- ", len(benchColumns)-1)+"---", " "))
+	for i := range r.Models {
+		for _, res := range r.Models[i].Results {
+			line(benchRow(r, &r.Models[i], res))
+		}
+	}
+	b.WriteString("\n" + benchNote(r) + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// benchCSV writes plain numbers, for spreadsheets.
+func benchCSV(w io.Writer, r *benchReport) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{
+		"version", "commit", "cpu", "threads", "memory_bandwidth", "kv_type", "ubatch_size", "model", "type", "device", "bytes", "active_bytes", "parameters",
+		"test", "n_prompt", "n_gen", "n_depth", "n_parallel", "avg_ts", "stddev_ts", "bytes_per_token", "bandwidth",
+	}}
+	float := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	for _, m := range r.Models {
+		for _, res := range m.Results {
+			rows = append(rows, []string{
+				r.Build.Version, r.Build.Commit, r.CPU, strconv.Itoa(r.Threads), float(r.Bandwidth), r.KVType, strconv.Itoa(r.UBatch),
+				m.Name, m.Type, m.Device, strconv.FormatInt(m.Bytes, 10), strconv.FormatInt(m.Active, 10), strconv.FormatInt(m.Parameters, 10),
+				res.Test, strconv.Itoa(res.Prompt), strconv.Itoa(res.Generate), strconv.Itoa(res.Depth), strconv.Itoa(res.Parallel),
+				float(res.Mean), float(res.Spread), strconv.FormatInt(res.BytesPerToken, 10), float(res.Bandwidth),
+			})
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+// testProgress returns what shows on a terminal which of several tests is at work,
+// and what clears that line.
+func testProgress(w io.Writer) (show func(name string, n, of int), done func()) {
+	if !isTerminal(w) {
+		return func(string, int, int) {}, func() {}
+	}
+	const clearLine = "\r\x1b[K"
+	var once sync.Once
+	show = func(name string, n, of int) { fmt.Fprintf(w, clearLine+"%d/%d %s", n+1, of, name) }
+	return show, func() { once.Do(func() { fmt.Fprint(w, clearLine) }) }
+}
