@@ -20,6 +20,9 @@ import (
 // allows, up to this.
 const DefaultContext = 4096
 
+// DefaultCacheRAM is the room for saved states when Options names none.
+const DefaultCacheRAM = 2 << 30
+
 // Options says which model to load and how.
 type Options struct {
 	Model  string // text GGUF
@@ -32,9 +35,11 @@ type Options struct {
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
 
+	Template string // chat template in Jinja in place of the file's; empty: the file's
+
 	Parallel int   // sequences that are computed at once, each with room for Context positions; 0: 1
 	Queue    int   // requests that may wait for one; 0: 64
-	CacheRAM int64 // bytes of host memory for saved states of prompts; 0: none but what a sequence needs
+	CacheRAM int64 // bytes of host memory for saved states of prompts, taken as they come; 0: DefaultCacheRAM, negative: none
 
 	ImageRescale   float64 // factor for the size of pictures; 0: the model's own, which is none for the published ones
 	MaxClipPatches int     // patches of a clip that a tower sees at once; 0: the projector's default
@@ -45,7 +50,7 @@ func (o *Options) setDefaults() error {
 		name string
 		v    *int
 		def  int
-	}{{"threads", &o.Threads, PhysicalCores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}} {
+	}{{"threads", &o.Threads, PhysicalCores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}, {"parallel", &o.Parallel, 1}, {"queue", &o.Queue, 64}} {
 		if *n.v < 0 {
 			return fmt.Errorf("%s: %d is negative", n.name, *n.v)
 		}
@@ -65,6 +70,9 @@ func (o *Options) setDefaults() error {
 	if o.MaxClipPatches < 0 {
 		return fmt.Errorf("max-clip-patches: %d is negative", o.MaxClipPatches)
 	}
+	if o.CacheRAM == 0 {
+		o.CacheRAM = DefaultCacheRAM
+	}
 	o.UBatch = min(o.UBatch, o.Batch)
 	return nil
 }
@@ -83,13 +91,12 @@ type Engine struct {
 	slots    map[int32]bool // placeholders of media
 	never    []int32
 	defaults Sampling
-	seq      sequence
+	steer    steering
+	cache    models.Cache
+	sched    *scheduler // the owner's
+	mail     *mailbox
 	stats    counters
-
-	jobs chan func()
-	quit chan struct{}
-	done chan struct{}
-	once sync.Once
+	once     sync.Once
 }
 
 // Open loads a model. The context cancels nothing after Open has returned.
@@ -97,7 +104,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{opt: o, jobs: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}), stops: map[int32]bool{}, slots: map[int32]bool{}}
+	e := &Engine{opt: o, mail: newMailbox(), stops: map[int32]bool{}, slots: map[int32]bool{}}
 	defer func() {
 		if err != nil {
 			e.release()
@@ -122,7 +129,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := e.openSequence(); err != nil {
+	if err := e.openCache(); err != nil {
 		return nil, err
 	}
 	go e.run()
@@ -210,7 +217,7 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
 }
 
-func (e *Engine) openSequence() (err error) {
+func (e *Engine) openCache() (err error) {
 	limit := e.model.Config().Context
 	if e.opt.Context == 0 {
 		e.opt.Context = min(limit, DefaultContext)
@@ -218,66 +225,17 @@ func (e *Engine) openSequence() (err error) {
 	if e.opt.Context > limit {
 		return fmt.Errorf("ctx-size: %d is more than the %d positions that %s was made for", e.opt.Context, limit, e.opt.Model)
 	}
-	e.seq.cache, err = e.model.NewCache(1, e.opt.Context, e.opt.KV)
-	return err
-}
-
-// run is the goroutine that owns the model.
-func (e *Engine) run() {
-	defer close(e.done)
-	for {
-		select {
-		case job := <-e.jobs:
-			job()
-		case <-e.quit:
-			return
-		}
+	if e.cache, err = e.model.NewCache(e.opt.Parallel, e.opt.Context, e.opt.KV); err != nil {
+		return err
 	}
-}
-
-// do runs job on the owner's goroutine and waits for it. A context that ends
-// while the job runs interrupts the computation.
-func (e *Engine) do(ctx context.Context, job func() error) error {
-	result := make(chan error, 1)
-	task := func() {
-		e.be.Resume()
-		interrupted := make(chan struct{})
-		stop := context.AfterFunc(ctx, func() {
-			e.be.Interrupt()
-			close(interrupted)
-		})
-		err := job()
-		if !stop() { // it has begun, and must not reach into the next request
-			<-interrupted
-		}
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		result <- err
-	}
-	select {
-	case e.jobs <- task:
-		return <-result
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-e.done:
-		return ErrClosed
-	}
-}
-
-// Close waits for the running request and frees the model.
-func (e *Engine) Close() {
-	e.once.Do(func() {
-		close(e.quit)
-		<-e.done
-		e.release()
-	})
+	e.sched = newScheduler(e, e.cache)
+	return e.stats.open(e)
 }
 
 // release frees what Open has got so far.
 func (e *Engine) release() {
-	if e.seq.cache != nil {
-		e.seq.cache.Close()
+	if e.cache != nil {
+		e.cache.Close()
 	}
 	if e.proj != nil {
 		e.proj.Close()
@@ -317,18 +275,23 @@ type Memory struct {
 
 // Memory measures; it runs on the owner's goroutine.
 func (e *Engine) Memory(ctx context.Context) (m Memory, err error) {
-	err = e.do(ctx, func() error {
-		m = Memory{Weights: e.model.WeightBytes(), Cache: e.seq.cache.Bytes(), Saved: e.seq.savedBytes()}
-		for _, rows := range []int{1, e.opt.UBatch} { // their graphs are kept side by side
-			n, err := e.model.ComputeBytes(e.seq.cache, rows)
-			if err != nil {
-				return err
-			}
-			m.Compute += n
-		}
-		return nil
+	err = e.do(ctx, func() (err error) {
+		m, err = e.memory()
+		return err
 	})
 	return m, err
+}
+
+func (e *Engine) memory() (Memory, error) {
+	m := Memory{Weights: e.model.WeightBytes(), Cache: e.cache.Bytes(), Saved: e.sched.bytes()}
+	for _, rows := range []int{1, e.opt.UBatch} { // their graphs are kept side by side
+		n, err := e.model.ComputeBytes(e.cache, rows)
+		if err != nil {
+			return Memory{}, err
+		}
+		m.Compute += n
+	}
+	return m, nil
 }
 
 // readSampling takes the defaults from general.sampling.*, and from the

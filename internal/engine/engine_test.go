@@ -27,6 +27,8 @@ func question(text string) *Request {
 		Chat:         chat.Options{Effort: "none", AddGenerationPrompt: true},
 		Sampling:     Sampling{TopP: 1, RepeatPenalty: 1},
 		MaxTokens:    60,
+
+		ParallelCalls: true,
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -10,7 +11,9 @@ import (
 var (
 	ErrClosed      = errors.New("the model is closed")
 	ErrBusy        = errors.New("too many requests are waiting")
-	ErrContextFull = models.ErrContextFull // a prompt that does not fit
+	ErrContextFull = models.ErrContextFull  // a prompt that does not fit
+	ErrOutOfMemory = binding.ErrOutOfMemory // the device has no room for a model, its cache or a step
+	ErrNotFinite   = errors.New("the model computed values that are not finite")
 	ErrNoProjector = errors.New("no projector (mmproj file) is loaded")
 )
 

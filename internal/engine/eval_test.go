@@ -152,9 +152,11 @@ func (it *item) request(t testing.TB) *Request {
 		Chat:         chat.Options{Effort: effort, AddGenerationPrompt: true},
 		Sampling:     Sampling{TopP: 1, RepeatPenalty: 1},
 		MaxTokens:    200,
-		Load:         LoadLocal(dir),
-		Local:        LocalPaths(dir),
-		Video:        VideoSampling{Layout: media.ClipLayout(it.VideoLayout)},
+
+		ParallelCalls: true,
+		Load:          LoadLocal(dir),
+		Local:         LocalPaths(dir),
+		Video:         VideoSampling{Layout: media.ClipLayout(it.VideoLayout)},
 	}
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,7 +11,7 @@ import (
 type Stats struct {
 	Requests uint64 // ended, in whatever way
 	Rejected uint64 // of them, with ErrBusy
-	Failed   uint64 // of them, with another error than the caller's context
+	Failed   uint64 // of them, with another error
 
 	PromptTokens    uint64 // rows of prompts, the cached ones included
 	CachedTokens    uint64
@@ -24,18 +26,32 @@ type Stats struct {
 	Memory          Memory
 }
 
-// counters are Stats that the owner and the callers write.
+// counters are the Stats that the owner and the callers write.
 type counters struct {
 	mu sync.Mutex
 	s  Stats
 }
 
+// open measures what does not change any more.
+func (c *counters) open(e *Engine) (err error) {
+	c.s.Batches = make([]uint64, e.opt.Parallel+1)
+	c.s.Memory, err = e.memory()
+	return err
+}
+
+// count adds a request that has ended; res is nil if it had not begun.
 func (c *counters) count(res *Result, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Requests++
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrBusy):
+		c.s.Rejected++
+	case err != nil:
 		c.s.Failed++
+	}
+	if res == nil {
+		return
 	}
 	c.s.PromptTokens += uint64(res.PromptTokens)
 	c.s.CachedTokens += uint64(res.Cached)
@@ -44,9 +60,33 @@ func (c *counters) count(res *Result, err error) {
 	c.s.GenerateTime += res.GenerateTime
 }
 
+// step counts a call of the model for n sequences.
+func (c *counters) step(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Steps++
+	c.s.Batches[n]++
+}
+
+// gauge notes what the scheduler is at.
+func (c *counters) gauge(s *scheduler) {
+	active := 0
+	for _, sl := range s.slots {
+		if sl.t != nil {
+			active++
+		}
+	}
+	saved := s.bytes()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Active, c.s.Waiting, c.s.Memory.Saved = active, len(s.waiting), saved
+}
+
 // Stats is a snapshot. It does not wait for a step to end.
 func (e *Engine) Stats() Stats {
 	e.stats.mu.Lock()
 	defer e.stats.mu.Unlock()
-	return e.stats.s
+	s := e.stats.s
+	s.Batches = slices.Clone(s.Batches)
+	return s
 }

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/inkling-go/inkling/internal/chat"
+)
+
+// prompt renders a request into rows.
+func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
+	if r.Raw {
+		p := rows{ids: e.vocab.EncodeWithSpecial(r.Prompt)}
+		if len(p.ids) == 0 {
+			return rows{}, errors.New("the prompt is empty")
+		}
+		return p, e.checkSlots(p)
+	}
+	conv, all, err := e.gather(ctx, r)
+	if err != nil {
+		return rows{}, err
+	}
+	segs, parts, err := e.renderer.Render(conv, r.Chat)
+	if err != nil {
+		return rows{}, err
+	}
+	bound := make([]*medium, len(parts))
+	for i, p := range parts {
+		n, err := strconv.Atoi(p.Source)
+		if err != nil || n+p.Block >= len(all) {
+			return rows{}, fmt.Errorf("medium %d of the prompt is none of the conversation's", i)
+		}
+		bound[i] = all[n+p.Block]
+	}
+	var slotErr error
+	ids, slots, err := e.vocab.EncodeSegments(segs, func(m int) (int32, int) {
+		id, ok := chat.SlotID(e.vocab, parts[m].Kind)
+		if !ok {
+			slotErr = fmt.Errorf("the vocabulary has no placeholder for %s", parts[m].Kind)
+		}
+		return id, bound[m].rows
+	})
+	if err = errors.Join(slotErr, err); err != nil {
+		return rows{}, err
+	}
+	p := rows{ids: ids}
+	for _, s := range slots {
+		p.media = append(p.media, mediaRows{bound[s.Media], s.Pos})
+	}
+	return p, e.checkSlots(p)
+}
+
+// checkSlots returns an error unless the placeholders of a prompt are as many as
+// the rows of its media. A raw prompt can spell them, but has no media.
+func (e *Engine) checkSlots(p rows) error {
+	have := 0
+	for _, m := range p.media {
+		have += m.rows
+	}
+	found := 0
+	for _, id := range p.ids {
+		if e.slots[id] {
+			found++
+		}
+	}
+	if found != have {
+		return fmt.Errorf("the prompt has %d placeholders of media, but there are %d rows of media to take their place", found, have)
+	}
+	return nil
+}
+
+// notes is what the user should know of the media, each once.
+func (p rows) notes() []string {
+	var notes []string
+	for _, m := range p.media {
+		if m.note != "" && !slices.Contains(notes, m.note) {
+			notes = append(notes, m.note)
+		}
+	}
+	return notes
+}
+
+// Tokenize renders a conversation and returns the ids of its prompt; media are
+// loaded, since the number of their rows depends on them.
+func (e *Engine) Tokenize(ctx context.Context, r *Request) ([]int32, error) {
+	p, err := e.prompt(ctx, r)
+	return p.ids, err
+}
+
+// CountTokens is the number of rows that the prompt of a request has.
+func (e *Engine) CountTokens(ctx context.Context, r *Request) (int, error) {
+	p, err := e.prompt(ctx, r)
+	return len(p.ids), err
+}
+
+// Spell writes ids out for a person to read, special tokens included.
+func (e *Engine) Spell(ids []int32) string { return e.vocab.DecodeWithSpecial(ids) }

@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/models"
+)
+
+// scheduler runs tasks together on the sequences of one cache. Each step
+// computes the next row of every answer in one graph, and one chunk of one
+// prompt: a long prompt holds up the answers by a chunk at a time, and the
+// prompts take turns. All of it belongs to the owner's goroutine.
+type scheduler struct {
+	*prefixes
+	e       *Engine
+	waiting []*task // first come, first served
+	turn    int     // number of the slot whose prompt had the last chunk
+	work    *workspace
+	batches []models.Batch
+	logits  []float32
+	hidden  []float32
+}
+
+// newScheduler divides a cache into slots.
+func newScheduler(e *Engine, cache models.Cache) *scheduler {
+	s := &scheduler{e: e, prefixes: &prefixes{cache: cache, limit: e.opt.CacheRAM}, work: newWorkspace(e.model.Config().Vocab)}
+	for i := range cache.Seqs() {
+		s.slots = append(s.slots, &slot{cache: cache, seq: i})
+	}
+	return s
+}
+
+// step does what can be done now, and reports false if there is nothing.
+func (s *scheduler) step() bool {
+	s.sweep()
+	s.admit()
+	s.e.stats.gauge(s)
+	decoded := s.decode()
+	return s.prefill() || decoded
+}
+
+// sweep ends the tasks whose callers have gone.
+func (s *scheduler) sweep() {
+	for _, sl := range s.slots {
+		if sl.t != nil && sl.t.ctx.Err() != nil {
+			s.end(sl.t, context.Cause(sl.t.ctx))
+		}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(t *task) bool {
+		if t.ctx.Err() == nil {
+			return false
+		}
+		t.end(context.Cause(t.ctx))
+		return true
+	})
+}
+
+// admit gives idle slots to those who wait.
+func (s *scheduler) admit() {
+	for len(s.waiting) > 0 && s.idle(nil) != nil {
+		t := s.waiting[0]
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+		t.admitted = time.Now()
+		t.res.Queued = t.admitted.Sub(t.queued)
+		if t.mean != nil { // every row is wanted
+			t.slot = s.vacate(nil)
+			t.slot.t = t
+			continue
+		}
+		var logits []float32
+		t.slot, t.res.Cached, logits, t.branch = s.place(rows{t.p.ids, t.keys})
+		t.slot.t = t
+		t.slot.prompt = t.n
+		if logits != nil {
+			s.begin(t, logits)
+		}
+	}
+}
+
+// end gives the slot of a task back. What it holds stays for requests to come.
+func (s *scheduler) end(t *task, err error) {
+	if sl := t.slot; sl != nil {
+		sl.prompt = min(sl.prompt, len(sl.fed.ids))
+		sl.t, t.slot = nil, nil
+	}
+	t.end(err)
+}
+
+// fail ends a task whose slot is not sound any more.
+func (s *scheduler) fail(t *task, err error) {
+	t.slot.reset()
+	s.end(t, err)
+}
+
+func (s *scheduler) endAll(err error) {
+	for _, sl := range s.slots {
+		if sl.t != nil {
+			s.end(sl.t, err)
+		}
+	}
+	for _, t := range s.waiting {
+		t.end(err)
+	}
+	s.waiting = nil
+}
+
+// begin goes from the prompt to the answer, with the logits of the last row.
+func (s *scheduler) begin(t *task, logits []float32) {
+	t.answer = time.Now()
+	t.res.PromptTime = t.answer.Sub(t.admitted)
+	s.take(t, logits)
+}
+
+// take lets a task choose its next token.
+func (s *scheduler) take(t *task, logits []float32) {
+	switch done, err := t.take(s.work, logits); {
+	case errors.Is(err, ErrNotFinite):
+		s.fail(t, err)
+	case done:
+		s.end(t, err)
+	}
+}
+
+// rest is what a task has yet to compute: the rows of its prompt, or the tokens
+// of its answer that the model has not seen.
+func (t *task) left() []int32 { return t.p.ids[len(t.slot.fed.ids):] }
+
+func (t *task) decoding() bool { return t.slot != nil && len(t.slot.fed.ids) >= t.n }
+
+// decode computes the new rows of all answers at once.
+func (s *scheduler) decode() bool {
+	s.batches = s.batches[:0]
+	var ts []*task
+	outs := 0
+	for _, sl := range s.slots {
+		if t := sl.t; t != nil && t.decoding() && !t.blocked() {
+			ids := t.left()
+			ts = append(ts, t)
+			s.batches = append(s.batches, models.Batch{Seq: sl.seq, Tokens: ids, Outputs: everyRow(len(ids))})
+			outs += len(ids)
+		}
+	}
+	if len(ts) == 0 {
+		return false
+	}
+	vocab := s.work.vocab()
+	logits := room(&s.logits, outs*vocab)
+	s.e.stats.step(len(ts))
+	if err := s.e.model.Forward(s.cache, s.batches, models.Outputs{Logits: logits}); err != nil {
+		for _, t := range ts {
+			s.fail(t, fmt.Errorf("%s: computing a step of %d sequences: %w", s.e.opt.Model, len(ts), err))
+		}
+		return true
+	}
+	for i, t := range ts {
+		n := len(s.batches[i].Tokens)
+		t.fed(len(t.p.ids))
+		s.take(t, logits[(n-1)*vocab:n*vocab])
+		logits = logits[n*vocab:]
+	}
+	return true
+}
+
+// fed notes that the slot holds the first n rows of the task.
+func (t *task) fed(n int) { t.slot.fed = rows{t.p.ids[:n:n], t.keys} }
+
+// everyRow is the list of n rows.
+func everyRow(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// room returns n values of a buffer that grows as needed.
+func room(buf *[]float32, n int) []float32 {
+	if len(*buf) < n {
+		*buf = make([]float32, n)
+	}
+	return (*buf)[:n]
+}
+
+// prefill computes a chunk of the prompt whose turn it is, or a medium in it.
+func (s *scheduler) prefill() bool {
+	for i := range s.slots {
+		at := (s.turn + 1 + i) % len(s.slots)
+		if t := s.slots[at].t; t != nil && !t.decoding() && !t.blocked() {
+			s.turn = at
+			s.chunk(t)
+			return true
+		}
+	}
+	return false
+}
+
+// chunk does the next piece of a prompt. Media are encoded one in a step.
+func (s *scheduler) chunk(t *task) {
+	first := len(t.slot.fed.ids)
+	end := min(first+s.e.opt.UBatch, t.n)
+	if t.branch > first {
+		end = min(end, t.branch)
+	}
+	if m := t.p.nextMedium(first, end); m != nil {
+		err := s.e.interruptible(t, func() error { _, err := m.vectors(); return err })
+		if err != nil {
+			s.end(t, t.errorOr(err))
+		}
+		return
+	}
+	b := models.Batch{Seq: t.slot.seq, Tokens: t.p.ids[first:end], Outputs: []int32{int32(end - first - 1)}}
+	out := models.Outputs{Logits: room(&s.logits, s.work.vocab())}
+	if t.mean != nil {
+		b.Outputs = everyRow(end - first)
+		out = models.Outputs{Hidden: room(&s.hidden, (end-first)*s.e.model.Config().Embd)}
+	}
+	b.Media, b.MediaRows = t.p.mediaOf(first, end, s.e.model.Config().Embd)
+	s.e.stats.step(1)
+	err := s.e.interruptible(t, func() error { return s.e.model.Forward(s.cache, []models.Batch{b}, out) })
+	if err != nil {
+		s.fail(t, t.errorOr(fmt.Errorf("%s: computing %d rows of the prompt: %w", s.e.opt.Model, end-first, err)))
+		return
+	}
+	t.fed(end)
+	if t.r != nil && t.r.OnPrompt != nil {
+		t.events <- event{done: end, total: t.n}
+	}
+	switch {
+	case t.mean != nil:
+		t.mean.add(out.Hidden)
+		if end == t.n {
+			s.fail(t, nil) // nobody goes on from here
+		}
+	case end == t.n:
+		s.mark(t.slot, out.Logits)
+		t.p.media = nil // their vectors have served
+		s.begin(t, out.Logits)
+	case end == t.branch:
+		s.mark(t.slot, nil)
+	}
+}
+
+// errorOr is the cause of the end of the task's context, or else err.
+func (t *task) errorOr(err error) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	if errors.Is(err, binding.ErrInterrupted) {
+		return context.Canceled
+	}
+	return err
+}
+
+// nextMedium is the first medium of some rows that is not encoded yet.
+func (r rows) nextMedium(first, end int) *medium {
+	for _, m := range r.media {
+		if m.pos < end && m.pos+m.rows > first && m.values == nil {
+			return m.medium
+		}
+	}
+	return nil
+}
+
+// mediaOf are the vectors of the media rows among some rows, and which these are.
+func (r rows) mediaOf(first, end, embd int) (values []float32, at []int32) {
+	for _, m := range r.media {
+		from, to := max(m.pos, first), min(m.pos+m.rows, end)
+		for i := from; i < to; i++ {
+			at = append(at, int32(i-first))
+		}
+		if from < to {
+			values = append(values, m.values[(from-m.pos)*embd:(to-m.pos)*embd]...)
+		}
+	}
+	return values, at
+}
