@@ -172,7 +172,7 @@ func (o *runOptions) setRequest(c *cli.Context) error {
 	}
 	o.request = engine.Request{
 		Chat:      chat.Options{Effort: c.String("effort"), AddGenerationPrompt: true},
-		Raw:       c.Bool("raw"),
+		Raw:       c.Bool("raw"), ParallelCalls: true,
 		MaxTokens: max(n, 0),
 		Load:      engine.LoadLocal("."),
 		Local:     engine.LocalPaths("."),
