@@ -171,11 +171,12 @@ func (o *runOptions) setRequest(c *cli.Context) error {
 		return usagef("-n %d: want at least 1, or -1 for no limit", n)
 	}
 	o.request = engine.Request{
-		Chat:      chat.Options{Effort: c.String("effort"), AddGenerationPrompt: true},
-		Raw:       c.Bool("raw"), ParallelCalls: true,
-		MaxTokens: max(n, 0),
-		Load:      engine.LoadLocal("."),
-		Local:     engine.LocalPaths("."),
+		Chat:          chat.Options{Effort: c.String("effort"), AddGenerationPrompt: true},
+		Raw:           c.Bool("raw"),
+		ParallelCalls: true,
+		MaxTokens:     max(n, 0),
+		Load:          engine.LoadLocal("."),
+		Local:         engine.LocalPaths("."),
 	}
 	if text := c.String("system"); text != "" {
 		o.request.Conversation.Messages = []chat.Message{textMessage(chat.System, nil, text)}
