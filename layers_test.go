@@ -57,7 +57,8 @@ var rooms = []room{
 	{"models", []string{"binding", "internal/gguf", "internal/hmlp", "internal/media", "internal/token"}},
 
 	{"internal/grammar", nil}, // bytes in, masks of tokens out
-	{"internal/engine", []string{"binding", "internal/chat", "internal/grammar", "internal/media", "internal/token", "models"}},
+	{"internal/devices", []string{"binding", "internal/machine", "models"}}, // where a model is computed
+	{"internal/engine", []string{"binding", "internal/chat", "internal/devices", "internal/grammar", "internal/media", "internal/token", "models"}},
 	// What looks at models from outside: what they take, how fast and how good they are.
 	{"internal/doctor", []string{"binding", "internal/gguf", "internal/machine", "models"}},
 	{"internal/bench", []string{"binding", "internal/gguf", "internal/machine", "models"}},

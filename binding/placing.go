@@ -150,7 +150,7 @@ func (g *Graph) measureParts() int64 {
 	for i, p := range g.be.parts {
 		n := int64(sizes[i])
 		total += n
-		p.planned.Compute = max(p.planned.Compute, n)
+		p.planned.Compute += n
 	}
 	return total
 }

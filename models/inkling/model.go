@@ -172,6 +172,9 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	return n + extra, err
 }
 
+// Splits is the number of parts that the kept graphs are cut into, at most; see binding.Graph.Splits.
+func (m *Model) Splits() int { return m.exec.Splits() }
+
 // WeightBytes is the size of all tensors of the file, and of the layers for
 // multi-token prediction.
 func (m *Model) WeightBytes() int64 { return m.own.Size() + m.mtp.weightBytes() }

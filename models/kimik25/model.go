@@ -122,6 +122,9 @@ func (m *Model) ComputeBytes(c models.Cache, rows int) (int64, error) {
 	return layers.Measure(func() *layers.Step[[]models.Batch] { return m.newStep(s, sh, nil) })
 }
 
+// Splits is the number of parts that the kept graphs are cut into, at most; see binding.Graph.Splits.
+func (m *Model) Splits() int { return m.exec.Splits() }
+
 // WeightBytes is the size of all tensors of the file.
 func (m *Model) WeightBytes() int64 { return m.own.Size() }
 

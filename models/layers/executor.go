@@ -95,6 +95,17 @@ func Measure[A any](build func() *Step[A]) (n int64, err error) {
 	return n, err
 }
 
+// Splits is the number of parts that the kept graphs are cut into, at most.
+func (e *Executor[K, A]) Splits() int {
+	n := 1
+	for _, s := range e.slots {
+		if s.step != nil {
+			n = max(n, s.step.Graph.Splits())
+		}
+	}
+	return n
+}
+
 // Bytes is the memory of the kept graphs.
 func (e *Executor[K, A]) Bytes() int64 {
 	n := int64(0)
