@@ -198,31 +198,3 @@ func TestImatrix(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-// TestGGMLOpens has ggml's own reader open files of every output type.
-func TestGGMLOpens(t *testing.T) {
-	dir := random(2).Write(t)
-	for _, o := range OutTypes() {
-		if o == OutNVFP4 {
-			continue // no type of this ggml's; no tensor here is an expert's either
-		}
-		report, err := Run(context.Background(), Options{Dir: dir, OutDir: t.TempDir(), OutType: o, Only: []Kind{Text}, SplitMax: 1 << 14})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tensors := int64(0)
-		for i, path := range append([]string{report.Files[0].Path}, report.Files[0].More...) {
-			keys, n, err := binding.OpenableGGUF(path)
-			if err != nil {
-				t.Errorf("%s: %v", o, err)
-			}
-			if i == 0 && keys < 6 {
-				t.Errorf("%s: ggml finds %d keys", o, keys)
-			}
-			tensors += n
-		}
-		if tensors != 2 {
-			t.Errorf("%s: ggml finds %d tensors, want 2", o, tensors)
-		}
-	}
-}
