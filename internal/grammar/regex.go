@@ -33,8 +33,7 @@ func parseRegex(re, path string) (*syntax.Regexp, error) {
 	case errors.As(err, &bad) && (bad.Code == syntax.ErrInvalidRepeatSize || bad.Code == syntax.ErrLarge || bad.Code == syntax.ErrNestingDepth):
 		return nil, &UnsupportedError{Keyword: "repetition", Path: path, Reason: err.Error()}
 	default:
-		where := path
-		return nil, &SyntaxError{Input: "regex", Where: where, Reason: err.Error()}
+		return nil, &SyntaxError{Input: "regex", Where: path, Reason: err.Error()}
 	}
 }
 

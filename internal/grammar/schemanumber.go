@@ -54,7 +54,7 @@ func (c *schemaCompiler) numberOf(k *keywords, integer bool) (expr, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("grammar: the bounds at %s: %w", k.at.path(), err)
+		return nil, fmt.Errorf("%w, in the bounds at %s", err, k.at.path())
 	}
 	return c.b.add(k.at.path(), d), nil
 }

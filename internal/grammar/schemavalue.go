@@ -116,7 +116,7 @@ func (c *schemaCompiler) stringOf(k *keywords) (expr, error) {
 			d, err = intersect(d, size, maxRegexStates)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("grammar: minLength and maxLength beside pattern or format at %s: %w", k.at.path(), err)
+			return nil, fmt.Errorf("%w, in minLength and maxLength beside pattern or format at %s", err, k.at.path())
 		}
 	}
 	return c.b.add(k.at.path(), d), nil
@@ -133,7 +133,7 @@ func (k *keywords) stringDFA() (*dfa, error) {
 		}
 		d, err := matchDFA(x, jsonEncoding, search, at.path())
 		if err != nil {
-			return fmt.Errorf("grammar: the %s at %s: %w", at.key, at.path(), err)
+			return fmt.Errorf("%w, in the %s at %s", err, at.key, at.path())
 		}
 		if all == nil {
 			all = d
