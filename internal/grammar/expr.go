@@ -2,7 +2,7 @@ package grammar
 
 // An expr is what a front end (schema, regex, GBNF) makes of its input: regular
 // operators over bytes, and calls of other rules.
-type expr interface{}
+type expr any
 
 type (
 	literal   string    // these bytes

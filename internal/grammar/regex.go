@@ -72,7 +72,7 @@ func refuseRegex(re string) string {
 	return ""
 }
 
-// ecmaEscapes rewrites \uXXXX to \x{XXXX}, and \cX to the control character.
+// ecmaEscapes rewrites \uXXXX and \u{X} to \x{X}.
 func ecmaEscapes(re string) string {
 	var b strings.Builder
 	for i := 0; i < len(re); i++ {
