@@ -140,26 +140,6 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-func TestDecades(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		y      []float64
-		lo, hi int
-	}{
-		{"between", []float64{2e-7, 3e-4}, -7, -3},
-		{"on the lines", []float64{1e-6, 1e-4}, -6, -4},
-		{"one value on a line", []float64{1e-5}, -5, -4},
-		{"no logarithm", []float64{0, -1, math.NaN(), math.Inf(1), 0.5}, -1, 0},
-		{"nothing", []float64{0}, -8, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if lo, hi := decades([]line{{y: tt.y}}); lo != tt.lo || hi != tt.hi {
-				t.Errorf("from %d to %d, want %d to %d", lo, hi, tt.lo, tt.hi)
-			}
-		})
-	}
-}
-
 func TestAppendRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
 	want := []Comparison{
