@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -27,7 +28,7 @@ func (e *Engine) openTokens() (err error) {
 	if err != nil {
 		return err
 	}
-	if e.renderer, _, err = chat.NewRenderer(e.vocab, template); err != nil {
+	if e.renderer, _, err = chat.NewRenderer(e.vocab, cmp.Or(e.opt.Template, template)); err != nil {
 		return fmt.Errorf("%s: %w", e.opt.Model, err)
 	}
 	ids, err := chat.StopIDs(e.vocab)
