@@ -52,6 +52,7 @@ type subsets struct {
 	final int32
 	limit int
 	size  int // members of all sets
+	steps int // states visited to find them
 	ids   map[string]int32
 	sets  [][]int32 // the NFA states of each DFA state that matter for what follows
 	d     *dfa
@@ -99,6 +100,7 @@ func (b *subsets) closure(from []int32, begin bool) (set []int32, final bool) {
 		for len(work) > 0 {
 			i := work[len(work)-1]
 			work = work[:len(work)-1]
+			b.steps++
 			s := &b.n.states[i]
 			final = final || i == b.final
 			if keep && len(s.edges)+len(s.calls) > 0 {
@@ -135,7 +137,7 @@ func (b *subsets) state(from []int32, begin bool) (int32, error) {
 	if id, ok := b.ids[string(key)]; ok {
 		return id, nil
 	}
-	if b.size += len(set); len(b.sets) >= b.limit || b.size > maxMember {
+	if b.size += len(set); len(b.sets) >= b.limit || b.size > maxMember || b.steps > maxSteps {
 		return 0, fmt.Errorf("grammar: an automaton of %d states and more: %w; use smaller repetition counts", len(b.sets), ErrTooLarge)
 	}
 	id := int32(len(b.sets))

@@ -10,6 +10,7 @@ const (
 	maxStates = 1 << 16 // states after it
 	maxEdges  = 1 << 21 // edges and calls after it
 	maxMember = 1 << 21 // states before it, summed over the sets that are states after it
+	maxSteps  = 1 << 24 // visits of states that find them, for one rule
 	maxRules  = 1 << 15
 )
 

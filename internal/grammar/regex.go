@@ -8,7 +8,7 @@ import (
 )
 
 // maxRegexStates bounds the automaton of one regular expression.
-const maxRegexStates = 1 << 13
+const maxRegexStates = 1 << 14
 
 // encoding is how characters are spelled: as UTF-8, or as JSON writes them inside
 // a string.
