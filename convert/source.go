@@ -77,10 +77,12 @@ func (s *Source) Has(name string) bool {
 	return ok
 }
 
-// HasPrefix reports whether the checkpoint has weights whose names begin with the
-// prefix.
-func (s *Source) HasPrefix(prefix string) bool {
-	return slices.ContainsFunc(s.Weights.Names(), func(name string) bool { return strings.HasPrefix(name, prefix) })
+// HasPrefix reports whether the checkpoint has weights whose names begin with one of
+// the prefixes.
+func (s *Source) HasPrefix(prefixes ...string) bool {
+	return slices.ContainsFunc(s.Weights.Names(), func(name string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	})
 }
 
 // Close unmaps the checkpoint.

@@ -59,13 +59,13 @@ func parseConfig(f *convert.Fields) (*config, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	c.eosIDs = tokenIDs(f, "eos_token_id")
+	c.eosIDs = f.TokenIDs("eos_token_id")
 	if c.eosIDs == nil {
-		c.eosIDs = tokenIDs(text, "eos_token_id")
+		c.eosIDs = text.TokenIDs("eos_token_id")
 	}
 	c.parseText(text)
 	c.mtp = parseMTP(f, text)
-	mustBe(f, "tie_word_embeddings", false)
+	f.MustBe("tie_word_embeddings", false)
 	if v := f.Object("vision_config"); v != nil {
 		c.vision = parseVision(v)
 	}
@@ -76,39 +76,4 @@ func parseConfig(f *convert.Fields) (*config, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// tokenIDs reads a setting that is one token id or a list of them.
-func tokenIDs(f *convert.Fields, name string) []int64 {
-	if !f.Has(name) {
-		return nil
-	}
-	if f.IsList(name) {
-		return f.Ints(name)
-	}
-	return []int64{f.Int(name)}
-}
-
-// mustBe refuses a checkpoint in which a switch of the architecture is set in
-// another way than in all released models: nothing is known of that variant.
-func mustBe(f *convert.Fields, name string, want bool) {
-	if got := f.BoolOr(want, name); got != want {
-		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
-	}
-}
-
-// mustBeStr is [mustBe] for a choice.
-func mustBeStr(f *convert.Fields, name, want string) {
-	if got := f.StrOr(want, name); got != want {
-		f.Unsupportedf("%s is %q, want %q", f.Name(name), got, want)
-	}
-}
-
-// positive refuses 0 for settings that count or measure something.
-func positive(f *convert.Fields, values map[string]int64) {
-	for _, name := range sortedKeys(values) {
-		if values[name] == 0 {
-			f.Failf("%s is 0, want at least 1", f.Name(name))
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
 
 // TestKeysFollowConfig sets one thing in a checkpoint and looks for it in the keys
@@ -197,7 +198,7 @@ func TestLocalLayers(t *testing.T) {
 // planned converts a checkpoint and returns the keys by kind, and the notes.
 func planned(t *testing.T, dir string) (map[convert.Kind]map[string]any, []string) {
 	t.Helper()
-	files, report := run(t, dir, convert.OutAuto)
+	files, report := converttest.Run(t, dir, convert.OutAuto)
 	kv := make(map[convert.Kind]map[string]any)
 	for kind, f := range files {
 		kv[kind] = make(map[string]any)

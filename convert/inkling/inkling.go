@@ -5,9 +5,7 @@
 package inkling
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,14 +48,14 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{c: c, src: src, processor: processor, match: convert.NewMatcher(src)}
-	p.notes = append(p.notes, c.notes...)
+	p := &planner{Planner: convert.NewPlanner(src), c: c, processor: processor}
+	p.Notes = append(p.Notes, c.notes...)
 	text := convert.File{Kind: convert.Text, Arch: "inkling", Tensors: p.textTensors()}
 	mmproj := convert.File{Kind: convert.MMProj, Arch: "clip"}
 	vision, audio := p.visionTensors(), p.audioTensors()
 	mmproj.Tensors = slices.Concat(vision, audio)
 	mtp := p.mtpFile()
-	if err := cmp.Or(p.err, p.match.Err()); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	mmproj.KV = p.mmprojKeys(len(vision) > 0, len(audio) > 0)
@@ -70,52 +68,17 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	if len(mmproj.Tensors) > 0 {
 		files = append(files, mmproj)
 	} else {
-		p.notef("the checkpoint has no towers: there is no mmproj file")
+		p.Notef("the checkpoint has no towers: there is no mmproj file")
 	}
 	if mtp != nil {
 		files = append(files, *mtp)
 	}
-	return &convert.Plan{Files: files, Notes: p.notes}, nil
+	return &convert.Plan{Files: files, Notes: p.Notes}, nil
 }
 
 // planner collects the parts of a plan.
 type planner struct {
+	convert.Planner
 	c         *config
-	src       *convert.Source
 	processor *processorConfig
-	match     *convert.Matcher
-	notes     []string
-	err       error // the first
 }
-
-// notef adds a note for the user.
-func (p *planner) notef(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
-}
-
-// failf makes a contradiction between config.json and the tensors the error.
-func (p *planner) failf(format string, args ...any) {
-	if p.err == nil {
-		p.err = &convert.FormatError{Path: p.src.Config.File(), Off: -1, Msg: fmt.Sprintf(format, args...)}
-	}
-}
-
-// has reports whether the checkpoint has a tensor.
-func (p *planner) has(name string) bool {
-	return p.src.Has(name)
-}
-
-// hasPrefix reports whether the checkpoint has a tensor with one of the prefixes.
-func (p *planner) hasPrefix(prefixes ...string) bool {
-	for _, name := range p.src.Weights.Names() {
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(name, prefix) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// sortedKeys returns the keys of m in order, so that messages do not vary.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,31 +3,19 @@ package inkling
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
-	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
-
-// keysOf returns all keys but those of the vocabulary.
-func keysOf(f *gguf.File) map[string]any {
-	kv := make(map[string]any)
-	for _, k := range f.Keys() {
-		if !strings.HasPrefix(k, "tokenizer.") {
-			kv[k], _ = f.Value(k)
-		}
-	}
-	return kv
-}
 
 // TestKeys compares the keys with the schema, whose values for this checkpoint are
 // worked out by hand from its config.json.
 func TestKeys(t *testing.T) {
-	files, _ := run(t, tinyRandom, convert.OutBF16)
+	files, _ := converttest.Run(t, tinyRandom, convert.OutBF16)
 	local := []bool{true, false, true, true, true, false, true, false}
 	kvHeads := []int32{4, 2, 4, 4, 4, 2, 4, 2}
 	want := map[string]any{
@@ -52,7 +40,7 @@ func TestKeys(t *testing.T) {
 		"inkling.log_scaling_alpha": float32(0.1), "inkling.unpadded_vocab_size": uint32(1042),
 		"inkling.image_token_id": uint32(1040), "inkling.audio_token_id": uint32(1039),
 	}
-	if diff := cmp.Diff(want, keysOf(files[convert.Text])); diff != "" {
+	if diff := cmp.Diff(want, converttest.Keys(files[convert.Text])); diff != "" {
 		t.Errorf("text keys (-want +got):\n%s", diff)
 	}
 	want = map[string]any{
@@ -72,14 +60,14 @@ func TestKeys(t *testing.T) {
 		"clip.audio.attention.layer_norm_epsilon": float32(1e-6), "clip.audio.num_mel_bins": uint32(80),
 		"inkling.vision.rescale_max_long_edge": uint32(2048),
 	}
-	if diff := cmp.Diff(want, keysOf(files[convert.MMProj])); diff != "" {
+	if diff := cmp.Diff(want, converttest.Keys(files[convert.MMProj])); diff != "" {
 		t.Errorf("mmproj keys (-want +got):\n%s", diff)
 	}
 }
 
 // TestTokenizerKeys compares the vocabulary's keys with tokenizer.json.
 func TestTokenizerKeys(t *testing.T) {
-	files, _ := run(t, tinyRandom, convert.OutBF16)
+	files, _ := converttest.Run(t, tinyRandom, convert.OutBF16)
 	f := files[convert.Text]
 	c := checkpointtest.Load(t, tinyRandom)
 	var tok struct {

@@ -59,7 +59,7 @@ func (p *planner) fusedProjections(gguf, fused string, list []renamed) []convert
 	first := int64(0)
 	for _, r := range list {
 		if isProjection(r) {
-			out = append(out, p.match.Find(gguf+r.gguf, reversed(r.shape), convert.Spelling{
+			out = append(out, p.Match.Find(gguf+r.gguf, convert.Reversed(r.shape), convert.Spelling{
 				Name: fused, Shape: []int64{rows, cols}, Rows: convert.Slice(first, r.shape[0]),
 			}))
 			first += r.shape[0]

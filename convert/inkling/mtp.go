@@ -60,8 +60,8 @@ var (
 // checkpoint has none. Each depth is a dense layer with an input projection of its
 // own. Embedding, norm and head are those of the text file.
 func (p *planner) mtpFile() *convert.File {
-	at := slices.IndexFunc(mtpPrefixes, func(prefix string) bool { return p.hasPrefix(prefix + "layers.") })
-	if p.src.Drawn() && p.c.mtp.depths > 0 {
+	at := slices.IndexFunc(mtpPrefixes, func(prefix string) bool { return p.Src.HasPrefix(prefix + "layers.") })
+	if p.Src.Drawn() && p.c.mtp.depths > 0 {
 		at = 0
 	}
 	if at < 0 {
@@ -73,18 +73,18 @@ func (p *planner) mtpFile() *convert.File {
 	}
 	m, prefix, n := &p.c.mtp, mtpPrefixes[at], publishedMTP
 	layers := names{published: true, text: prefix}
-	if p.has(prefix + "layers.0." + portMTP.projection) {
+	if p.Src.Has(prefix + "layers.0." + portMTP.projection) {
 		n, layers.published = portMTP, false
 	}
 	depths := int64(0)
-	for p.has(fmt.Sprintf("%slayers.%d.%s", prefix, depths, n.projection)) {
+	for p.Src.Has(fmt.Sprintf("%slayers.%d.%s", prefix, depths, n.projection)) {
 		depths++
 	}
-	if p.src.Drawn() {
+	if p.Src.Drawn() {
 		depths = m.depths
 	}
 	if m.depths != 0 && m.depths != depths || depths == 0 || depths > maxLayers {
-		p.failf("mtp_config.num_nextn_predict_layers is %d, the checkpoint has %d such layers", m.depths, depths)
+		p.Failf("mtp_config.num_nextn_predict_layers is %d, the checkpoint has %d such layers", m.depths, depths)
 		return nil
 	}
 	if m.depths = depths; !p.mtpLocal() {
@@ -97,7 +97,7 @@ func (p *planner) mtpFile() *convert.File {
 		f.Tensors = append(f.Tensors,
 			p.vector(gguf+"nextn.enorm.weight", prefix+depth+n.embedNorm, h),
 			p.vector(gguf+"nextn.hnorm.weight", prefix+depth+n.hiddenNorm, h),
-			p.match.Find(gguf+"nextn.eh_proj.weight", []int64{2 * h, h},
+			p.Match.Find(gguf+"nextn.eh_proj.weight", []int64{2 * h, h},
 				convert.Spelling{Name: prefix + depth + n.projection, Shape: []int64{h, 2 * h}}))
 		f.Tensors = append(f.Tensors, p.attention(layers, gguf, depth+n.layer, p.c.mtpLocal[d])...)
 		f.Tensors = append(f.Tensors, p.denseTensors(layers, gguf, depth+n.layer)...)
@@ -112,13 +112,13 @@ func (p *planner) mtpFile() *convert.File {
 // skipMTP leaves the layers out: no rule says which attend to the sliding window only.
 func (p *planner) skipMTP() {
 	n := 0
-	for _, name := range p.src.Weights.Names() {
+	for _, name := range p.Src.Weights.Names() {
 		if isMTP(name) {
-			p.match.Skip(name)
+			p.Match.Skip(name)
 			n++
 		}
 	}
-	p.notef("the layers for multi-token prediction (%d tensors) are left out: config.json has no mtp_config.local_layer_ids", n)
+	p.Notef("the layers for multi-token prediction (%d tensors) are left out: config.json has no mtp_config.local_layer_ids", n)
 }
 
 // mtpLocal settles which depths attend to the sliding window only.
@@ -127,7 +127,7 @@ func (p *planner) mtpLocal() bool {
 	local := make([]bool, m.depths)
 	for _, id := range m.localIDs {
 		if id >= m.depths {
-			p.failf("mtp_config.local_layer_ids has layer %d of %d", id, m.depths)
+			p.Failf("mtp_config.local_layer_ids has layer %d of %d", id, m.depths)
 			return false
 		}
 		local[id] = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
 
 // TestMTP looks at the file of the layers for multi-token prediction, with and without
@@ -18,7 +19,7 @@ func TestMTP(t *testing.T) {
 			c.Section("mtp_config")["chain_hidden_post_norm"] = true
 			c.Add("model.mtp.chain_norm.weight", 256)
 		}
-		files, _ := run(t, c.Write(t), convert.OutBF16)
+		files, _ := converttest.Run(t, c.Write(t), convert.OutBF16)
 		f := files[convert.MTP]
 		if f == nil {
 			t.Fatal("no file")
@@ -63,6 +64,6 @@ func TestMTPRefuses(t *testing.T) {
 	} {
 		c := checkpointtest.Load(t, tiny)
 		c.Section("mtp_config")[tc.key] = tc.value
-		wantError(t, refused(t, c.Write(t)), tc.want)
+		converttest.WantError(t, converttest.Refused(t, c.Write(t)), tc.want)
 	}
 }

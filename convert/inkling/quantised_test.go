@@ -8,6 +8,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
@@ -63,7 +64,7 @@ func mlx(t *testing.T, c *checkpointtest.Checkpoint, fused bool) *checkpointtest
 // 0.02; a wrong order of nibbles leaves no correlation, and a missing scale an error
 // of orders of magnitude.
 func TestQuantised(t *testing.T) {
-	want, _ := run(t, tiny, convert.OutF32)
+	want, _ := converttest.Run(t, tiny, convert.OutF32)
 	expertsOf := []string{".experts.w13_weight", ".experts.w2_weight"}
 	linear := []string{"q_proj.weight", "o_proj.weight", "gate_proj.weight", "up_proj.weight", "down_proj.weight", "gate_up_proj.weight", "lm_head.weight", "embed_tokens.weight"}
 	for _, tc := range []struct {
@@ -122,10 +123,10 @@ func TestQuantised(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := tc.make(t, checkpointtest.Load(t, tiny)).Write(t)
-			got, _ := run(t, dir, convert.OutF32)
+			got, _ := converttest.Run(t, dir, convert.OutF32)
 			inexact := 0
 			for _, info := range want[convert.Text].Tensors() {
-				rel, corr := difference(floats(t, want[convert.Text], info.Name), floats(t, got[convert.Text], info.Name))
+				rel, corr := difference(converttest.Floats(t, want[convert.Text], info.Name), converttest.Floats(t, got[convert.Text], info.Name))
 				if rel > 0 {
 					inexact++
 				}
@@ -136,7 +137,7 @@ func TestQuantised(t *testing.T) {
 			if tc.quantised > 0 && inexact != tc.quantised || inexact == 0 {
 				t.Errorf("%d tensors are not exact, want %d", inexact, tc.quantised)
 			}
-			auto, report := run(t, dir, convert.OutAuto)
+			auto, report := converttest.Run(t, dir, convert.OutAuto)
 			if info, _ := auto[convert.Text].Tensor(tc.autoTensor); info.Type != tc.autoType {
 				t.Errorf("auto: %s is %v, want %v", tc.autoTensor, info.Type, tc.autoType)
 			}
@@ -166,10 +167,10 @@ func TestNVFP4Out(t *testing.T) {
 		c.NVFP4(t, name, false)
 	}
 	dir := c.Write(t)
-	kept, _ := run(t, dir, convert.OutNVFP4)
-	want, _ := run(t, dir, convert.OutF32)
-	rounded, _ := run(t, tiny, convert.OutNVFP4)
-	plain, _ := run(t, tiny, convert.OutF32)
+	kept, _ := converttest.Run(t, dir, convert.OutNVFP4)
+	want, _ := converttest.Run(t, dir, convert.OutF32)
+	rounded, _ := converttest.Run(t, tiny, convert.OutNVFP4)
+	plain, _ := converttest.Run(t, tiny, convert.OutF32)
 	n := 0
 	for _, info := range kept[convert.Text].Tensors() {
 		if !strings.Contains(info.Name, "_exps.weight") {
@@ -179,10 +180,10 @@ func TestNVFP4Out(t *testing.T) {
 			continue
 		}
 		n++
-		if rel, _ := difference(floats(t, want[convert.Text], info.Name), nvfp4(t, kept[convert.Text], info.Name)); rel > 1e-7 {
+		if rel, _ := difference(converttest.Floats(t, want[convert.Text], info.Name), nvfp4(t, kept[convert.Text], info.Name)); rel > 1e-7 {
 			t.Errorf("%s: relative error %v of codes that are kept", info.Name, rel)
 		}
-		rel, corr := difference(floats(t, plain[convert.Text], info.Name), nvfp4(t, rounded[convert.Text], info.Name))
+		rel, corr := difference(converttest.Floats(t, plain[convert.Text], info.Name), nvfp4(t, rounded[convert.Text], info.Name))
 		if rel > 0.11 || corr < 0.994 {
 			t.Errorf("%s: relative error %v and correlation %v of BF16 that is rounded", info.Name, rel, corr)
 		}
@@ -203,7 +204,7 @@ func nvfp4(t *testing.T, f *gguf.File, name string) []float32 {
 	if err := gguf.DecodeRows64(info.Type, v, f.Bytes(info)); err != nil {
 		t.Fatal(err)
 	}
-	scales := floats(t, f, strings.TrimSuffix(name, ".weight")+".scale")
+	scales := converttest.Floats(t, f, strings.TrimSuffix(name, ".weight")+".scale")
 	if int64(len(scales)) != info.Dims[2] {
 		t.Fatalf("%s: %d scales for %d experts", name, len(scales), info.Dims[2])
 	}

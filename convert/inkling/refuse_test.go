@@ -10,6 +10,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -124,8 +125,8 @@ func TestRefusesConfig(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			err := refused(t, c.Write(t))
-			wantError(t, err, tc.want)
+			err := converttest.Refused(t, c.Write(t))
+			converttest.WantError(t, err, tc.want)
 			var format *convert.FormatError
 			var unsupported *convert.UnsupportedError
 			if strings.Contains(tc.want, ": unsupported: ") != errors.As(err, &unsupported) ||
@@ -194,7 +195,7 @@ func TestRefusesTensors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(t, c)
-			wantError(t, refused(t, c.Write(t)), tc.want)
+			converttest.WantError(t, converttest.Refused(t, c.Write(t)), tc.want)
 		})
 	}
 }
@@ -205,7 +206,7 @@ func TestRefusesExpertWidth(t *testing.T) {
 	c.Section("text_config")["intermediate_size"] = 32
 	delete(c.Section("text_config"), "moe_intermediate_size")
 	var tensors *convert.TensorsError
-	if err := refused(t, c.Write(t)); !errors.As(err, &tensors) {
+	if err := converttest.Refused(t, c.Write(t)); !errors.As(err, &tensors) {
 		t.Fatal(err)
 	}
 	// Six layers with gate-and-up and down projections of routed and of shared experts.
@@ -246,13 +247,13 @@ func TestMissingShard(t *testing.T) {
 				}
 			}
 			if tc.err != "" {
-				wantError(t, refused(t, dir), tc.err)
+				converttest.WantError(t, converttest.Refused(t, dir), tc.err)
 				return
 			}
-			if err := refused(t, dir); !strings.Contains(err.Error(), `shard mtp.safetensors of the index is missing (40 tensors, first "model.mtp.layers.0.embed_norm.weight")`) {
+			if err := converttest.Refused(t, dir); !strings.Contains(err.Error(), `shard mtp.safetensors of the index is missing (40 tensors, first "model.mtp.layers.0.embed_norm.weight")`) {
 				t.Errorf("without NoMTP: error %v", err)
 			}
-			files, report := runWith(t, convert.Options{Dir: dir, NoMTP: true})
+			files, report := converttest.RunWith(t, convert.Options{Dir: dir, NoMTP: true})
 			if len(files) != 2 || !slices.Contains(report.Notes, tc.note) {
 				t.Errorf("%d files, notes %q; want 2 files and %q", len(files), report.Notes, tc.note)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
 
 // port rewrites a published checkpoint in the spelling of transformers: names,
@@ -126,7 +127,7 @@ func match(name, format string, n *int) bool {
 // transformers: the files are the same to the byte.
 func TestSpellings(t *testing.T) {
 	read := func(dir string) map[convert.Kind][]byte {
-		files, _ := run(t, dir, convert.OutAuto)
+		files, _ := converttest.Run(t, dir, convert.OutAuto)
 		all := make(map[convert.Kind][]byte)
 		for kind, f := range files {
 			all[kind] = f.Parts()[0]

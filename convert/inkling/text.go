@@ -26,11 +26,11 @@ var (
 // textNames returns the spelling of the text model in this checkpoint.
 func (p *planner) textNames() names {
 	switch {
-	case p.hasPrefix(portText.text):
+	case p.Src.HasPrefix(portText.text):
 		return portText
-	case p.hasPrefix(mlxText.text):
+	case p.Src.HasPrefix(mlxText.text):
 		return mlxText
-	case p.hasPrefix("model.layers.", "model.embed_tokens."):
+	case p.Src.HasPrefix("model.layers.", "model.embed_tokens."):
 		return portTextOnly
 	}
 	return publishedText
@@ -66,7 +66,7 @@ func (p *planner) textTensors() []convert.Tensor {
 	}
 	return append(out,
 		p.rename(n, "", "", renamed{"output_norm.weight", "norm.weight", "norm.weight", vector, true}),
-		p.match.Find("output.weight", reversed(matrix), convert.Spelling{Name: n.head, Shape: matrix}))
+		p.Match.Find("output.weight", convert.Reversed(matrix), convert.Spelling{Name: n.head, Shape: matrix}))
 }
 
 // rename looks up a tensor that keeps its data. gguf and layer go before the names.
@@ -79,7 +79,7 @@ func (p *planner) rename(n names, gguf, layer string, r renamed) convert.Tensor 
 			spellings = append(spellings, convert.Spelling{Name: n.text + layer + name, Shape: r.shape})
 		}
 	}
-	t := p.match.Find(gguf+r.gguf, reversed(r.shape), spellings...)
+	t := p.Match.Find(gguf+r.gguf, convert.Reversed(r.shape), spellings...)
 	t.F32 = r.f32
 	return t
 }
@@ -89,7 +89,7 @@ func (p *planner) attention(n names, gguf, layer string, local bool) []convert.T
 	list := p.c.text.attentionTensors(local)
 	fused := n.text + layer + "self_attn.qkvr_proj.weight"
 	var out []convert.Tensor
-	if p.has(fused) {
+	if p.Src.Has(fused) {
 		out = p.fusedProjections(gguf, fused, list)
 		list = slices.DeleteFunc(list, isProjection)
 	}
@@ -201,8 +201,8 @@ func (p *planner) gateAndUp(n names, g gateUp) []convert.Tensor {
 	gateI, upI := convert.Interleaved(g.rows)
 	gateB, upB := convert.Blocked(g.rows)
 	return []convert.Tensor{
-		p.match.Find(g.gate, reversed(one), spell("gate_proj", gateI, gateB)...),
-		p.match.Find(g.up, reversed(one), spell("up_proj", upI, upB)...),
+		p.Match.Find(g.gate, convert.Reversed(one), spell("gate_proj", gateI, gateB)...),
+		p.Match.Find(g.up, convert.Reversed(one), spell("up_proj", upI, upB)...),
 	}
 }
 
@@ -211,19 +211,12 @@ func (p *planner) gateAndUp(n names, g gateUp) []convert.Tensor {
 func (p *planner) settleExpertSize(n names) {
 	t := &p.c.text
 	name := fmt.Sprintf("%slayers.%d.mlp.experts.down_proj", n.text, t.denseLayers)
-	down, ok := p.src.Weights.Find(name)
+	down, ok := p.Src.Weights.Find(name)
 	if !p.c.expertSizeUnsure || !ok || len(down.Shape) != 3 {
 		return
 	}
 	if found := down.Shape[2]; found != t.expertSize {
-		p.notef("moe_intermediate_size %d is a class default, the width of the experts' tensors, %d, is used", t.expertSize, found)
+		p.Notef("moe_intermediate_size %d is a class default, the width of the experts' tensors, %d, is used", t.expertSize, found)
 		t.expertSize = found
 	}
-}
-
-// reversed turns a row-major shape into ggml's order, ne0 first.
-func reversed(shape []int64) []int64 {
-	dims := slices.Clone(shape)
-	slices.Reverse(dims)
-	return dims
 }

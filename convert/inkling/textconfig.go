@@ -115,15 +115,15 @@ func (c *config) parseWidths(f *convert.Fields) {
 
 // checkSwitches refuses variants that no released model uses.
 func checkSwitches(f *convert.Fields, t *textConfig) {
-	mustBeStr(f, "gate_activation", "sigmoid")
-	mustBeStr(f, "hidden_act", "silu")
+	f.MustBeStr("gate_activation", "sigmoid")
+	f.MustBeStr("hidden_act", "silu")
 	for _, name := range []string{
 		"use_sconv", "use_embed_norm", "use_gate_bias", "use_global_scale", "norm_after_topk", "shared_expert_sink",
 	} {
-		mustBe(f, name, true)
+		f.MustBe(name, true)
 	}
 	for _, name := range []string{"q_bias", "o_bias", "tie_word_embeddings"} {
-		mustBe(f, name, false)
+		f.MustBe(name, false)
 	}
 	if cap := f.FloatOr(0, "final_logit_softcapping"); cap != 0 {
 		f.Unsupportedf("%s is %v, want none", f.Name("final_logit_softcapping"), cap)
@@ -135,18 +135,18 @@ func checkSwitches(f *convert.Fields, t *textConfig) {
 
 // checkSizes refuses numbers that no model can have.
 func checkSizes(f *convert.Fields, t *textConfig) {
-	positive(f, map[string]int64{
+	f.Positive(map[string]int64{
 		"hidden_size": t.hiddenSize, "num_hidden_layers": t.numHiddenLayers, "vocab_size": t.vocabSize,
 		"num_attention_heads": t.numAttentionHeads, "num_key_value_heads": t.numKVHeads, "swa_num_key_value_heads": t.swaKVHeads,
 		"head_dim": t.headDim, "swa_head_dim": t.swaHeadDim, "d_rel": t.dRel, "rel_extent": t.relExtent,
 		"sliding_window_size": t.slidingWindow, "n_routed_experts": t.experts, "num_experts_per_tok": t.expertsUsed,
 		"n_shared_experts": t.sharedExperts, "intermediate_size": min(t.denseSize, t.expertSize),
 	})
-	atMost(f, "num_hidden_layers", t.numHiddenLayers, maxLayers)
-	atMost(f, "vocab_size", t.vocabSize, maxVocab)
-	atMost(f, "n_routed_experts", t.experts, maxExperts)
-	atMost(f, "num_experts_per_tok", t.expertsUsed, t.experts)
-	atMost(f, "unpadded_vocab_size", t.unpaddedVocabSize, t.vocabSize)
+	f.AtMost("num_hidden_layers", t.numHiddenLayers, maxLayers)
+	f.AtMost("vocab_size", t.vocabSize, maxVocab)
+	f.AtMost("n_routed_experts", t.experts, maxExperts)
+	f.AtMost("num_experts_per_tok", t.expertsUsed, t.experts)
+	f.AtMost("unpadded_vocab_size", t.unpaddedVocabSize, t.vocabSize)
 	if t.sconvKernelSize < 2 {
 		f.Failf("%s is %d, want at least 2", f.Name("sconv_kernel_size"), t.sconvKernelSize)
 	}
@@ -235,7 +235,7 @@ func denseLayers(f *convert.Fields, layers int64) int64 {
 	n := int64(-1)
 	if f.Has(own) {
 		n = f.Int(own)
-		atMost(f, own, n, layers)
+		f.AtMost(own, n, layers)
 	}
 	if !f.Has(port) {
 		if n < 0 {
@@ -258,11 +258,4 @@ func denseLayers(f *convert.Fields, layers int64) int64 {
 		f.Failf("%s is %d but %s has %d dense layers", f.Name(own), n, port, dense)
 	}
 	return dense
-}
-
-// atMost refuses a number that is too large.
-func atMost(f *convert.Fields, name string, v, limit int64) {
-	if v > limit {
-		f.Failf("%s is %d, want at most %d", f.Name(name), v, limit)
-	}
 }

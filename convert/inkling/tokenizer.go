@@ -19,7 +19,7 @@ const endOfTurn = "<|content_model_end_sampling|>"
 // chat template, and the placeholders of media. Special tokens are found by their
 // strings: vocabularies number them differently.
 func (p *planner) tokenizerKeys() ([]convert.KV, error) {
-	path := p.src.Path("tokenizer.json")
+	path := p.Src.Path("tokenizer.json")
 	v, err := token.LoadTokenizerJSON(path)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (p *planner) tokenizerKeys() ([]convert.KV, error) {
 		return nil, &convert.UnsupportedError{Path: path, Msg: "no token " + endOfTurn}
 	}
 	if len(p.c.eosIDs) > 0 && !slices.Contains(p.c.eosIDs, int64(eos)) {
-		p.notef("eos_token_id %v in config.json is not used: the id of %s is %d", p.c.eosIDs, endOfTurn, eos)
+		p.Notef("eos_token_id %v in config.json is not used: the id of %s is %d", p.c.eosIDs, endOfTurn, eos)
 	}
 	kv := []convert.KV{
 		{Key: token.KeyModel, Value: token.ModelGPT2},
@@ -53,7 +53,7 @@ func (p *planner) tokenizerKeys() ([]convert.KV, error) {
 		{Key: token.KeyBOS, Value: uint32(eos)}, // the model has none; a reader's default must not show up
 		{Key: "tokenizer.ggml.add_bos_token", Value: false},
 	}
-	template, err := p.src.ChatTemplate()
+	template, err := p.Src.ChatTemplate()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (p *planner) mediaSlots(path string, v *token.Vocab) ([]convert.KV, error) 
 			}
 		case slot.id >= 0 && slot.id != int64(id):
 			return nil, &convert.FormatError{
-				Path: p.src.Config.File(), Off: -1,
+				Path: p.Src.Config.File(), Off: -1,
 				Msg: fmt.Sprintf("%s is %d, but the tokenizer's %s is %d", slot.name, slot.id, slot.str, id),
 			}
 		}

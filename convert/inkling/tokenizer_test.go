@@ -9,6 +9,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
 
 // edited is the checkpoint for tests with its tokenizer.json changed.
@@ -53,7 +54,7 @@ func TestPublishedNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &planner{
-		src: &convert.Source{Dir: dir},
+		Planner: convert.Planner{Src: &convert.Source{Dir: dir}},
 		c: &config{
 			text: textConfig{vocabSize: 201024}, eosIDs: []int64{2}, imageID: 200054, audioID: 200053,
 			vision: &visionConfig{}, audio: &audioConfig{},
@@ -80,8 +81,8 @@ func TestPublishedNumbers(t *testing.T) {
 		t.Errorf("%d tokens, want 201024", n)
 	}
 	const note = "eos_token_id [2] in config.json is not used: the id of <|content_model_end_sampling|> is 200006"
-	if !slices.Equal(p.notes, []string{note}) {
-		t.Errorf("notes %q, want %q", p.notes, note)
+	if !slices.Equal(p.Notes, []string{note}) {
+		t.Errorf("notes %q, want %q", p.Notes, note)
 	}
 }
 
@@ -114,7 +115,7 @@ func TestRefusesTokenizer(t *testing.T) {
 		}, "tokenizer.json: 2042 tokens, but vocab_size is 1088"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			wantError(t, refused(t, edited(t, tc.edit).Write(t)), tc.want)
+			converttest.WantError(t, converttest.Refused(t, edited(t, tc.edit).Write(t)), tc.want)
 		})
 	}
 }

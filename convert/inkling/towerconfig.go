@@ -45,8 +45,8 @@ const (
 )
 
 func parseVision(f *convert.Fields) *visionConfig {
-	mustBeStr(f, "vision_encoder_type", "hmlp")
-	mustBe(f, "use_vision_norm", true)
+	f.MustBeStr("vision_encoder_type", "hmlp")
+	f.MustBe("use_vision_norm", true)
 	v := &visionConfig{
 		patchSize:         f.IntOr(defaultPatch, "patch_size"),
 		temporalPatchSize: f.IntOr(defaultTemporal, "temporal_patch_size"),
@@ -58,15 +58,15 @@ func parseVision(f *convert.Fields) *visionConfig {
 	if v.channels != defaultChannels {
 		f.Unsupportedf("%s is %d, want %d: pictures are RGB", f.Name("n_channels"), v.channels, defaultChannels)
 	}
-	positive(f, map[string]int64{"patch_size": v.patchSize, "temporal_patch_size": v.temporalPatchSize})
+	f.Positive(map[string]int64{"patch_size": v.patchSize, "temporal_patch_size": v.temporalPatchSize})
 	return v
 }
 
 func parseAudio(f *convert.Fields) *audioConfig {
-	mustBeStr(f, "audio_mode", "dmel")
-	mustBe(f, "use_audio_norm", true)
-	mustBe(f, "bias", false)
-	mustBe(f, "use_bias", false)
+	f.MustBeStr("audio_mode", "dmel")
+	f.MustBe("use_audio_norm", true)
+	f.MustBe("bias", false)
+	f.MustBe("use_bias", false)
 	a := &audioConfig{
 		melBins:       f.IntOr(defaultMelBins, "n_mel_bins", "num_codebooks"),
 		melVocab:      f.IntOr(0, "mel_vocab_size", "codebook_size"),
@@ -76,7 +76,7 @@ func parseAudio(f *convert.Fields) *audioConfig {
 	if a.melVocab == portMelVocab {
 		a.melVocab = 0
 	}
-	positive(f, map[string]int64{"n_mel_bins": a.melBins})
+	f.Positive(map[string]int64{"n_mel_bins": a.melBins})
 	dmelRange(f)
 	return a
 }
@@ -130,13 +130,13 @@ func readProcessor(src *convert.Source, c *config) (*processorConfig, error) {
 // parseImage reads the image processor's part.
 func (p *processorConfig) parseImage(f *convert.Fields, v *visionConfig) {
 	for _, name := range []string{"do_convert_rgb", "do_normalize", "do_rescale"} {
-		mustBe(f, name, true)
+		f.MustBe(name, true)
 	}
 	if s := f.FloatOr(pixelScale, "rescale_factor"); math.Abs(s-pixelScale) > pixelScaleEpsilon {
 		f.Unsupportedf("%s is %v, want 1/255", f.Name("rescale_factor"), s)
 	}
-	triple(f, "image_mean", &p.mean)
-	triple(f, "image_std", &p.std)
+	f.RGB("image_mean", &p.mean)
+	f.RGB("image_std", &p.std)
 	if slices.Contains(p.std[:], 0) {
 		f.Failf("%s has a 0", f.Name("image_std"))
 	}
@@ -163,33 +163,11 @@ func (p *processorConfig) parseImage(f *convert.Fields, v *visionConfig) {
 	}
 }
 
-// triple reads three numbers, one per colour, if they are there.
-func triple(f *convert.Fields, name string, dst *[3]float32) {
-	if !f.Has(name) {
-		return
-	}
-	v := f.Floats(name)
-	if len(v) != len(dst) {
-		f.Failf("%s has %d numbers, want %d", f.Name(name), len(v), len(dst))
-		return
-	}
-	for i := range dst {
-		dst[i] = float32(v[i])
-	}
-}
-
-// mustBeNum is [mustBe] for a number.
-func mustBeNum(f *convert.Fields, name string, want float64) {
-	if got := f.FloatOr(want, name); got != want {
-		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
-	}
-}
-
 // dmelRange refuses bins that span other levels than the published ones: like the
 // framing below, the range has no place in GGUF and readers assume it.
 func dmelRange(f *convert.Fields) {
-	mustBeNum(f, "dmel_min_value", dmelMin)
-	mustBeNum(f, "dmel_max_value", dmelMax)
+	f.MustBeNum("dmel_min_value", dmelMin)
+	f.MustBeNum("dmel_max_value", dmelMax)
 }
 
 // parseAudio reads the feature extractor's part.
@@ -203,9 +181,9 @@ func (p *processorConfig) parseAudio(f *convert.Fields, a *audioConfig) {
 	if n := x.IntOr(a.melBins, "feature_size"); n != a.melBins {
 		f.Failf("%s is %d but n_mel_bins is %d", x.Name("feature_size"), n, a.melBins)
 	}
-	mustBeNum(x, "sampling_rate", sampleRate)
-	mustBeNum(x, "hop_length", hopLength)
-	mustBeNum(x, "n_fft", windowLength)
-	mustBeNum(x, "window_size", windowLength)
-	mustBeNum(x, "audio_token_duration_s", secondsPerToken)
+	x.MustBeNum("sampling_rate", sampleRate)
+	x.MustBeNum("hop_length", hopLength)
+	x.MustBeNum("n_fft", windowLength)
+	x.MustBeNum("window_size", windowLength)
+	x.MustBeNum("audio_token_duration_s", secondsPerToken)
 }

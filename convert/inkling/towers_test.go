@@ -10,6 +10,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
@@ -49,7 +50,7 @@ func TestPartialTowers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			files, report := run(t, c.Write(t), convert.OutAuto)
+			files, report := converttest.Run(t, c.Write(t), convert.OutAuto)
 			notes := slices.DeleteFunc(report.Notes, func(s string) bool {
 				return strings.HasPrefix(s, "the layers for multi-token prediction (40 tensors) are left out")
 			})
@@ -121,7 +122,7 @@ func TestTowerDepth(t *testing.T) {
 				delete(c.Section("vision_config"), "n_layers")
 				c.Section("vision_config")["num_hidden_layers"] = 24
 			}
-			files, _ := run(t, c.Write(t), convert.OutAuto)
+			files, _ := converttest.Run(t, c.Write(t), convert.OutAuto)
 			f := files[convert.MMProj]
 			var got []gguf.TensorInfo
 			for _, x := range f.Tensors()[:len(want)] {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
@@ -109,7 +110,7 @@ func TestValues(t *testing.T) {
 		t.Cleanup(func() { st.Close() })
 		for _, o := range []convert.OutType{convert.OutF32, convert.OutBF16, convert.OutAuto} {
 			t.Run(ckpt.name+"/"+string(o), func(t *testing.T) {
-				files, _ := run(t, ckpt.dir, o)
+				files, _ := converttest.Run(t, ckpt.dir, o)
 				if n := len(files[convert.Text].Tensors()); n != ckpt.text {
 					t.Errorf("%d text tensors, want %d", n, ckpt.text)
 				}
@@ -128,7 +129,7 @@ func TestValues(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if want := rowsOf(all, info.Dims[0], s.part); !sameBits(floats(t, f, info.Name), want) {
+						if want := rowsOf(all, info.Dims[0], s.part); !sameBits(converttest.Floats(t, f, info.Name), want) {
 							t.Errorf("%s differs from %s", info.Name, s.name)
 						}
 					}
@@ -169,7 +170,7 @@ func TestTypes(t *testing.T) {
 		{convert.OutAuto, gguf.BF16, gguf.BF16, 32, "m-BF16.gguf", "mmproj-m-BF16.gguf"},
 	} {
 		t.Run(string(tc.out), func(t *testing.T) {
-			files, report := run(t, tinyRandom, tc.out)
+			files, report := converttest.Run(t, tinyRandom, tc.out)
 			for kind, want := range map[convert.Kind]string{convert.Text: tc.file, convert.MMProj: tc.proj} {
 				if got := filepath.Base(files[kind].Path()); got != want {
 					t.Errorf("file %s, want %s", got, want)
@@ -201,14 +202,14 @@ func TestTypes(t *testing.T) {
 
 // TestQ8 checks that quantised weights are within half a step of the checkpoint's.
 func TestQ8(t *testing.T) {
-	exact, _ := run(t, tiny, convert.OutF32)
-	quant, _ := run(t, tiny, convert.OutQ8_0)
+	exact, _ := converttest.Run(t, tiny, convert.OutF32)
+	quant, _ := converttest.Run(t, tiny, convert.OutQ8_0)
 	f := quant[convert.Text]
 	for _, info := range f.Tensors() {
 		if info.Type != gguf.Q8_0 {
 			continue
 		}
-		want, got := floats(t, exact[convert.Text], info.Name), floats(t, f, info.Name)
+		want, got := converttest.Floats(t, exact[convert.Text], info.Name), converttest.Floats(t, f, info.Name)
 		for b := 0; b < len(want); b += 32 {
 			step := float32(0)
 			for _, v := range want[b : b+32] {
@@ -239,7 +240,7 @@ func TestInterleave(t *testing.T) {
 			binary.LittleEndian.PutUint16(x.Data[2*i:], uint16(math.Float32bits(index)>>16))
 		}
 	}
-	files, _ := run(t, c.Write(t), convert.OutF32)
+	files, _ := converttest.Run(t, c.Write(t), convert.OutF32)
 	for _, tc := range []struct {
 		gate, up string
 		rows     int // of one of the two
@@ -249,7 +250,7 @@ func TestInterleave(t *testing.T) {
 		{"blk.2.ffn_gate_shexp.weight", "blk.2.ffn_up_shexp.weight", 64},
 	} {
 		for odd, name := range []string{tc.gate, tc.up} {
-			for i, v := range floats(t, files[convert.Text], name) {
+			for i, v := range converttest.Floats(t, files[convert.Text], name) {
 				row := i / 128 % tc.rows
 				if want := bf16(float32(2*row + odd)); v != want {
 					t.Fatalf("%s row %d has %v, want %v", name, row, v, want)

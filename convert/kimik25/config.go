@@ -58,9 +58,9 @@ func parseConfig(f *convert.Fields) (*config, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	c.eosIDs = tokenIDs(f, "eos_token_id")
+	c.eosIDs = f.TokenIDs("eos_token_id")
 	if c.eosIDs == nil {
-		c.eosIDs = tokenIDs(text, "eos_token_id")
+		c.eosIDs = text.TokenIDs("eos_token_id")
 	}
 	// The port's class ties by default, so only what is written counts.
 	tie := f
@@ -77,53 +77,4 @@ func parseConfig(f *convert.Fields) (*config, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// tokenIDs reads a setting that is one token id or a list of them.
-func tokenIDs(f *convert.Fields, name string) []int64 {
-	if !f.Has(name) {
-		return nil
-	}
-	if f.IsList(name) {
-		return f.Ints(name)
-	}
-	return []int64{f.Int(name)}
-}
-
-// mustBe refuses a checkpoint in which a switch of the architecture is set in
-// another way than in all released models: nothing is known of that variant.
-func mustBe(f *convert.Fields, name string, want bool) {
-	if got := f.BoolOr(want, name); got != want {
-		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
-	}
-}
-
-// mustBeStr is [mustBe] for a choice.
-func mustBeStr(f *convert.Fields, name, want string) {
-	if got := f.StrOr(want, name); got != want {
-		f.Unsupportedf("%s is %q, want %q", f.Name(name), got, want)
-	}
-}
-
-// mustBeNum is [mustBe] for a number.
-func mustBeNum(f *convert.Fields, name string, want float64) {
-	if got := f.FloatOr(want, name); got != want {
-		f.Unsupportedf("%s is %v, want %v", f.Name(name), got, want)
-	}
-}
-
-// positive refuses 0 for settings that count or measure something.
-func positive(f *convert.Fields, values map[string]int64) {
-	for _, name := range sortedKeys(values) {
-		if values[name] == 0 {
-			f.Failf("%s is 0, want at least 1", f.Name(name))
-		}
-	}
-}
-
-// atMost refuses a number that is too large.
-func atMost(f *convert.Fields, name string, v, limit int64) {
-	if v > limit {
-		f.Failf("%s is %d, want at most %d", f.Name(name), v, limit)
-	}
 }

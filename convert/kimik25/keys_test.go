@@ -6,31 +6,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
-	"github.com/inkling-go/inkling/internal/gguf"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
-
-// keysOf returns all keys but those of the vocabulary.
-func keysOf(f *gguf.File) map[string]any {
-	kv := make(map[string]any)
-	for _, k := range f.Keys() {
-		if !strings.HasPrefix(k, "tokenizer.") {
-			kv[k], _ = f.Value(k)
-		}
-	}
-	return kv
-}
 
 // TestKeys compares the keys with the schema, whose values for this checkpoint are
 // worked out by hand from its config.json.
 func TestKeys(t *testing.T) {
-	files, _ := run(t, tinyRandom, convert.OutBF16)
+	files, _ := converttest.Run(t, tinyRandom, convert.OutBF16)
 	want := map[string]any{
 		"general.architecture": "deepseek2", "general.type": "model", "general.name": "m",
 		"general.size_label": "8x791K", // 1,307,416 weights, less 7/8 of the 589,824 of the experts
@@ -56,7 +44,7 @@ func TestKeys(t *testing.T) {
 		"deepseek2.expert_weights_scale": float32(2.827), "deepseek2.expert_weights_norm": true,
 		"kimi.media_token_id": uint32(1034),
 	}
-	if diff := cmp.Diff(want, keysOf(files[convert.Text])); diff != "" {
+	if diff := cmp.Diff(want, converttest.Keys(files[convert.Text])); diff != "" {
 		t.Errorf("text keys (-want +got):\n%s", diff)
 	}
 	want = map[string]any{
@@ -75,7 +63,7 @@ func TestKeys(t *testing.T) {
 		"kimi.video.layout":           "chunks", "kimi.video.sample_fps": float32(2), "kimi.video.frames_per_chunk": uint32(4),
 		"kimi.video.frame_patch_limit": uint32(4096), "kimi.video.timestamp_mode": "hh:mm:ss.fff",
 	}
-	if diff := cmp.Diff(want, keysOf(files[convert.MMProj])); diff != "" {
+	if diff := cmp.Diff(want, converttest.Keys(files[convert.MMProj])); diff != "" {
 		t.Errorf("mmproj keys (-want +got):\n%s", diff)
 	}
 }
@@ -110,7 +98,7 @@ func TestTokenizerKeys(t *testing.T) {
 	for id := 1040; id < 1056; id++ {
 		tokens[id], types[id] = "[PAD"+strconv.Itoa(id)+"]", 5
 	}
-	files, _ := run(t, tinyRandom, convert.OutAuto)
+	files, _ := converttest.Run(t, tinyRandom, convert.OutAuto)
 	f := files[convert.Text]
 	gotTokens, err := f.Strs("tokenizer.ggml.tokens")
 	if err != nil {
@@ -191,7 +179,7 @@ func TestVideoKeys(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			files, _ := run(t, c.Write(t), convert.OutAuto)
+			files, _ := converttest.Run(t, c.Write(t), convert.OutAuto)
 			for key, want := range tc.want {
 				got, _ := files[convert.MMProj].Value(key)
 				if diff := cmp.Diff(want, got); diff != "" {

@@ -6,9 +6,6 @@
 package kimik25
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/inkling-go/inkling/convert"
@@ -56,11 +53,11 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{c: c, src: src, processor: processor, match: convert.NewMatcher(src)}
+	p := &planner{Planner: convert.NewPlanner(src), c: c, processor: processor}
 	text := convert.File{Kind: convert.Text, Arch: "deepseek2", Tensors: p.textTensors()}
 	mmproj := convert.File{Kind: convert.MMProj, Arch: "clip", Tensors: p.visionTensors()}
 	p.skipRest()
-	if err := cmp.Or(p.err, p.match.Err()); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	tok, err := p.tokenizer()
@@ -73,49 +70,14 @@ func (arch) Plan(src *convert.Source) (*convert.Plan, error) {
 		mmproj.KV = p.mmprojKeys(tok.template)
 		files = append(files, mmproj)
 	} else {
-		p.notef("the checkpoint has no tower: there is no mmproj file")
+		p.Notef("the checkpoint has no tower: there is no mmproj file")
 	}
-	return &convert.Plan{Files: files, Notes: p.notes}, nil
+	return &convert.Plan{Files: files, Notes: p.Notes}, nil
 }
 
 // planner collects the parts of a plan.
 type planner struct {
+	convert.Planner
 	c         *config
-	src       *convert.Source
 	processor *processorConfig
-	match     *convert.Matcher
-	notes     []string
-	err       error // the first
-}
-
-// notef adds a note for the user.
-func (p *planner) notef(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
-}
-
-// failf makes a contradiction between config.json and the tensors the error.
-func (p *planner) failf(format string, args ...any) {
-	if p.err == nil {
-		p.err = &convert.FormatError{Path: p.src.Config.File(), Off: -1, Msg: fmt.Sprintf(format, args...)}
-	}
-}
-
-// has reports whether the checkpoint has a tensor.
-func (p *planner) has(name string) bool {
-	return p.src.Has(name)
-}
-
-// hasPrefix reports whether the checkpoint has a tensor with the prefix.
-func (p *planner) hasPrefix(prefix string) bool {
-	return p.src.HasPrefix(prefix)
-}
-
-// sortedKeys returns the keys of m in order, so that messages do not vary.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// reversed turns a row-major shape into ggml's order, ne0 first.
-func reversed(shape []int64) []int64 {
-	dims := slices.Clone(shape)
-	slices.Reverse(dims)
-	return dims
 }

@@ -124,7 +124,7 @@ func (p *processorConfig) parsePortVideo(f *convert.Fields, c *config) {
 // parseImage reads what the port's processors for pictures and clips share.
 func (p *processorConfig) parseImage(f *convert.Fields, c *config) {
 	for _, name := range []string{"do_convert_rgb", "do_normalize", "do_rescale", "do_resize"} {
-		mustBe(f, name, true)
+		f.MustBe(name, true)
 	}
 	if s := f.FloatOr(pixelScale, "rescale_factor"); math.Abs(s-pixelScale) > pixelScaleEpsilon {
 		f.Unsupportedf("%s is %v, want 1/255", f.Name("rescale_factor"), s)
@@ -142,8 +142,8 @@ func (p *processorConfig) parseImage(f *convert.Fields, c *config) {
 
 // parseColours reads the normalisation.
 func (p *processorConfig) parseColours(f *convert.Fields) {
-	triple(f, "image_mean", &p.mean)
-	triple(f, "image_std", &p.std)
+	f.RGB("image_mean", &p.mean)
+	f.RGB("image_std", &p.std)
 	if slices.Contains(p.std[:], 0) {
 		f.Failf("%s has a 0", f.Name("image_std"))
 	}
@@ -170,20 +170,5 @@ func (p *processorConfig) check(f *convert.Fields, c *config) {
 	}
 	if !slices.Contains(timestampModes, p.timestamps) {
 		f.Unsupportedf("%s is %q, want one of %q", f.Name("timestamp_mode"), p.timestamps, timestampModes)
-	}
-}
-
-// triple reads three numbers, one per colour, if they are there.
-func triple(f *convert.Fields, name string, dst *[3]float32) {
-	if !f.Has(name) {
-		return
-	}
-	v := f.Floats(name)
-	if len(v) != len(dst) {
-		f.Failf("%s has %d numbers, want %d", f.Name(name), len(v), len(dst))
-		return
-	}
-	for i := range dst {
-		dst[i] = float32(v[i])
 	}
 }

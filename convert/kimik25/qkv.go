@@ -82,15 +82,15 @@ func (p *planner) projection(which int, suffix string, cols int64, block string,
 	if port {
 		name, rows, base = block+n.qkv[which]+suffix, d, 0
 	}
-	shape := reversed(matrixOrVector(cols, rows))
+	shape := convert.Reversed(matrixOrVector(cols, rows))
 	const values = 2
 	if which == values {
-		return []convert.Part{p.match.Part(d, convert.Spelling{Name: name, Shape: shape, Rows: convert.Slice(base, d)})}
+		return []convert.Part{p.Match.Part(d, convert.Spelling{Name: name, Shape: shape, Rows: convert.Slice(base, d)})}
 	}
 	var parts []convert.Part
 	for head := range v.heads {
 		for _, r := range headRows(base+head*hd, hd, port, p.c.vl) {
-			parts = append(parts, p.match.Part(r.n, convert.Spelling{Name: name, Shape: shape, Rows: r.rows}))
+			parts = append(parts, p.Match.Part(r.n, convert.Spelling{Name: name, Shape: shape, Rows: r.rows}))
 		}
 	}
 	return parts

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
@@ -27,9 +28,9 @@ func TestINT4(t *testing.T) {
 		"config_groups": map[string]any{"group_0": map[string]any{"weights": map[string]any{"num_bits": 4, "group_size": 32, "symmetric": true}}},
 	}
 	dir := c.Write(t)
-	exact, _ := run(t, dir, convert.OutF32)
-	auto, report := run(t, dir, convert.OutAuto)
-	plain, _ := run(t, tinyRandom, convert.OutF32)
+	exact, _ := converttest.Run(t, dir, convert.OutF32)
+	auto, report := converttest.Run(t, dir, convert.OutAuto)
+	plain, _ := converttest.Run(t, tinyRandom, convert.OutF32)
 	banks := 0
 	for _, info := range auto[convert.Text].Tensors() {
 		if !strings.Contains(info.Name, "_exps.") {
@@ -40,8 +41,8 @@ func TestINT4(t *testing.T) {
 			t.Errorf("%s is %v, want q4_0", info.Name, info.Type)
 			continue
 		}
-		want, got := floats(t, exact[convert.Text], info.Name), floats(t, auto[convert.Text], info.Name)
-		original := floats(t, plain[convert.Text], info.Name)
+		want, got := converttest.Floats(t, exact[convert.Text], info.Name), converttest.Floats(t, auto[convert.Text], info.Name)
+		original := converttest.Floats(t, plain[convert.Text], info.Name)
 		var errs, squares float64
 		for i := range want {
 			if want[i] != got[i] {
@@ -69,7 +70,7 @@ func TestINT4(t *testing.T) {
 			break
 		}
 	}
-	_, report = run(t, c.Write(t), convert.OutAuto)
+	_, report = converttest.Run(t, c.Write(t), convert.OutAuto)
 	if want := "1 row of codes rounded again, as the scales do not fit the output type"; !strings.Contains(fmt.Sprint(report.Notes), want) {
 		t.Errorf("notes %q, want %q", report.Notes, want)
 	}

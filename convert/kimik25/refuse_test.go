@@ -9,6 +9,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 )
 
 // set returns an edit that sets a member of a sub-config, or of config.json if the
@@ -92,14 +93,14 @@ func TestRefusesConfig(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			err := refused(t, c.Write(t))
+			err := converttest.Refused(t, c.Write(t))
 			if strings.Contains(tc.name, "embedding") {
 				if !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("error %q, want %q in it", err, tc.want)
 				}
 				return
 			}
-			wantError(t, err, tc.want)
+			converttest.WantError(t, err, tc.want)
 			var unsupported *convert.UnsupportedError
 			if named := strings.Contains(err.Error(), "unsupported"); named != errors.As(err, &unsupported) {
 				t.Errorf("error of type %T", err)
@@ -145,7 +146,7 @@ func TestRefusesTensors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			wantError(t, refused(t, c.Write(t)), tc.want)
+			converttest.WantError(t, converttest.Refused(t, c.Write(t)), tc.want)
 		})
 	}
 }
@@ -194,7 +195,7 @@ func TestRefusesFiles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := checkpointtest.Load(t, tinyRandom)
 			tc.edit(c)
-			wantError(t, refused(t, c.Write(t)), tc.want)
+			converttest.WantError(t, converttest.Refused(t, c.Write(t)), tc.want)
 		})
 	}
 }

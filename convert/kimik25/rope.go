@@ -82,6 +82,6 @@ func parseYarn(f *convert.Fields) *yarn {
 	if y.factor < 1 {
 		f.Failf("%s is %v, want at least 1", f.Name("factor"), y.factor)
 	}
-	positive(f, map[string]int64{"original_max_position_embeddings": y.original})
+	f.Positive(map[string]int64{"original_max_position_embeddings": y.original})
 	return y
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/internal/checkpointtest"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -123,7 +124,7 @@ func stack(t *testing.T, c *checkpointtest.Checkpoint, prefix, to string, expert
 
 // contents converts a checkpoint and returns its outputs.
 func contents(t *testing.T, dir string) map[convert.Kind][]byte {
-	files, _ := run(t, dir, convert.OutAuto)
+	files, _ := converttest.Run(t, dir, convert.OutAuto)
 	all := make(map[convert.Kind][]byte)
 	for kind, f := range files {
 		all[kind] = f.Parts()[0]
@@ -217,8 +218,8 @@ func vl(t *testing.T, c *checkpointtest.Checkpoint) *checkpointtest.Checkpoint {
 // TestKimiVL compares the mmproj file of a Kimi-VL twin with the Kimi-K2.5 file of
 // the same weights.
 func TestKimiVL(t *testing.T) {
-	ref, _ := run(t, tinyRandom, convert.OutAuto)
-	files, _ := run(t, vl(t, checkpointtest.Load(t, tinyRandom)).Write(t), convert.OutAuto)
+	ref, _ := converttest.Run(t, tinyRandom, convert.OutAuto)
+	files, _ := converttest.Run(t, vl(t, checkpointtest.Load(t, tinyRandom)).Write(t), convert.OutAuto)
 	f := files[convert.MMProj]
 	source := checkpointtest.Load(t, tinyRandom)
 	if n, want := len(f.Tensors()), 3*16+11; n != want {
@@ -231,7 +232,7 @@ func TestKimiVL(t *testing.T) {
 			which = slices.Index([]string{"attn_q", "attn_k", "attn_v"}, strings.Split(info.Name[at+1:], ".")[0])
 		}
 		if which < 0 {
-			if !slices.Equal(floats(t, f, info.Name), floats(t, ref[convert.MMProj], info.Name)) {
+			if !slices.Equal(converttest.Floats(t, f, info.Name), converttest.Floats(t, ref[convert.MMProj], info.Name)) {
 				t.Errorf("%s differs from the Kimi-K2.5 file", info.Name)
 			}
 			continue
@@ -248,7 +249,7 @@ func TestKimiVL(t *testing.T) {
 			want = append(want, math.Float32frombits(uint32(x.Data[2*i])<<16|uint32(x.Data[2*i+1])<<24))
 		}
 		n := len(want) / 3
-		if !slices.Equal(floats(t, f, info.Name), want[which*n:(which+1)*n]) {
+		if !slices.Equal(converttest.Floats(t, f, info.Name), want[which*n:(which+1)*n]) {
 			t.Errorf("%s differs from the checkpoint", info.Name)
 		}
 	}
@@ -270,7 +271,7 @@ func TestKimiVL(t *testing.T) {
 		t.Errorf("media token %d, %v", id, err)
 	}
 	for _, info := range files[convert.Text].Tensors() {
-		if !slices.Equal(floats(t, files[convert.Text], info.Name), floats(t, ref[convert.Text], info.Name)) {
+		if !slices.Equal(converttest.Floats(t, files[convert.Text], info.Name), converttest.Floats(t, ref[convert.Text], info.Name)) {
 			t.Errorf("%s differs from the Kimi-K2.5 file", info.Name)
 		}
 	}
@@ -287,7 +288,7 @@ func TestPlainQueries(t *testing.T) {
 		c.Remove(prefix+"self_attn.q_a", prefix+"self_attn.q_b")
 		c.Add(prefix+"self_attn.q_proj.weight", 4*48, 128)
 	}
-	files, _ := run(t, c.Write(t), convert.OutAuto)
+	files, _ := converttest.Run(t, c.Write(t), convert.OutAuto)
 	f := files[convert.Text]
 	if info, _ := f.Tensor("blk.3.attn_q.weight"); !slices.Equal(info.Dims, []int64{128, 192}) {
 		t.Errorf("attn_q is %v", info.Dims)
@@ -314,7 +315,7 @@ func TestTextOnly(t *testing.T) {
 	c.Config["model_type"] = "deepseek_v3"
 	c.Config["n_group"], c.Config["topk_group"] = 4, 2
 	delete(c.Config, "tie_word_embeddings")
-	files, report := run(t, c.Write(t), convert.OutAuto)
+	files, report := converttest.Run(t, c.Write(t), convert.OutAuto)
 	if len(files) != 1 {
 		t.Fatalf("%d files, want 1", len(files))
 	}
@@ -337,5 +338,5 @@ func TestTextOnly(t *testing.T) {
 		}
 	}
 	c.Config["tie_word_embeddings"] = false
-	wantError(t, refused(t, c.Write(t)), "missing tensor lm_head.weight")
+	converttest.WantError(t, converttest.Refused(t, c.Write(t)), "missing tensor lm_head.weight")
 }

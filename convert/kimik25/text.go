@@ -26,9 +26,9 @@ var (
 // textNames returns the spelling of the text model in this checkpoint.
 func (p *planner) textNames() names {
 	switch {
-	case p.hasPrefix(portText.text):
+	case p.Src.HasPrefix(portText.text):
 		return portText
-	case p.hasPrefix("model.layers.") || p.hasPrefix("model.embed_tokens."):
+	case p.Src.HasPrefix("model.layers.") || p.Src.HasPrefix("model.embed_tokens."):
 		return textOnly
 	}
 	return publishedText
@@ -63,19 +63,19 @@ func (p *planner) textTensors() []convert.Tensor {
 		}
 	}
 	out = append(out, p.rename("", n.text, renamed{"output_norm.weight", "norm.weight", []int64{t.hiddenSize}, true}))
-	if !p.has(n.head) && !p.c.untied {
-		p.notef("the output is tied to the embedding: there is no %s", n.head)
+	if !p.Src.Has(n.head) && !p.c.untied {
+		p.Notef("the output is tied to the embedding: there is no %s", n.head)
 		return out
 	}
-	if p.c.tied && p.has(n.head) {
-		p.notef("tie_word_embeddings is true, but the checkpoint has %s, which is used", n.head)
+	if p.c.tied && p.Src.Has(n.head) {
+		p.Notef("tie_word_embeddings is true, but the checkpoint has %s, which is used", n.head)
 	}
-	return append(out, p.match.Find("output.weight", reversed(matrix), convert.Spelling{Name: n.head, Shape: matrix}))
+	return append(out, p.Match.Find("output.weight", convert.Reversed(matrix), convert.Spelling{Name: n.head, Shape: matrix}))
 }
 
 // rename looks up a tensor that keeps its data. gguf and layer go before the names.
 func (p *planner) rename(gguf, layer string, r renamed) convert.Tensor {
-	t := p.match.Find(gguf+r.gguf, reversed(r.shape), convert.Spelling{Name: layer + r.source, Shape: r.shape})
+	t := p.Match.Find(gguf+r.gguf, convert.Reversed(r.shape), convert.Spelling{Name: layer + r.source, Shape: r.shape})
 	t.F32 = r.f32
 	return t
 }
@@ -110,11 +110,11 @@ func (p *planner) latentTensors(gguf, layer string) []convert.Tensor {
 	shape := []int64{t.numAttentionHeads * slab, t.kvLoraRank}
 	keys := convert.Tensor{Name: gguf + "attn_k_b.weight", Dims: []int64{t.nopeDim, t.kvLoraRank, t.numAttentionHeads}}
 	for head := range t.numAttentionHeads {
-		keys.Parts = append(keys.Parts, p.match.Part(t.kvLoraRank, convert.Spelling{
+		keys.Parts = append(keys.Parts, p.Match.Part(t.kvLoraRank, convert.Spelling{
 			Name: name, Shape: shape, Rows: convert.Slice(head*slab, t.nopeDim), Transposed: true,
 		}))
 	}
-	values := p.match.Find(gguf+"attn_v_b.weight", []int64{t.kvLoraRank, t.valueDim, t.numAttentionHeads}, convert.Spelling{
+	values := p.Match.Find(gguf+"attn_v_b.weight", []int64{t.kvLoraRank, t.valueDim, t.numAttentionHeads}, convert.Spelling{
 		Name: name, Shape: shape, Rows: convert.RowMap{Slab: slab, Count: t.valueDim, First: t.nopeDim, Step: 1},
 	})
 	return []convert.Tensor{keys, values}
@@ -156,11 +156,11 @@ func (p *planner) expertTensors(gguf, layer string) []convert.Tensor {
 func (p *planner) bank(name, layer, single, stack string, rows, cols int64, shape []int64, of convert.RowMap) convert.Tensor {
 	experts := p.c.text.experts
 	t := convert.Tensor{Name: name, Dims: []int64{cols, rows, experts}}
-	if stack = layer + "mlp.experts." + stack; p.has(stack) {
-		return p.match.Find(name, t.Dims, convert.Spelling{Name: stack, Shape: shape, Rows: of})
+	if stack = layer + "mlp.experts." + stack; p.Src.Has(stack) {
+		return p.Match.Find(name, t.Dims, convert.Spelling{Name: stack, Shape: shape, Rows: of})
 	}
 	for e := range experts {
-		t.Parts = append(t.Parts, p.match.Part(rows, convert.Spelling{
+		t.Parts = append(t.Parts, p.Match.Part(rows, convert.Spelling{
 			Name: fmt.Sprintf("%smlp.experts.%d.%s.weight", layer, e, single), Shape: []int64{rows, cols},
 		}))
 	}
@@ -184,20 +184,20 @@ var computed = []string{".rotary_emb.inv_freq", ".pos_emb.time_weight"}
 // numbered on from those of the trunk.
 func (p *planner) skipRest() {
 	layers, mtp := p.textNames().text+"layers.", 0
-	for _, name := range p.src.Weights.Names() {
+	for _, name := range p.Src.Weights.Names() {
 		if slices.ContainsFunc(computed, func(s string) bool { return strings.HasSuffix(name, s) }) {
-			p.match.Skip(name)
+			p.Match.Skip(name)
 			continue
 		}
 		number, _, _ := strings.Cut(strings.TrimPrefix(name, layers), ".")
 		il, err := strconv.ParseInt(number, 10, 32)
 		beyond := err == nil && strings.HasPrefix(name, layers) && il >= p.c.text.numHiddenLayers
 		if beyond || isMTP(name) {
-			p.match.Skip(name)
+			p.Match.Skip(name)
 			mtp++
 		}
 	}
 	if mtp > 0 {
-		p.notef("the layers for multi-token prediction (%d tensors) are left out", mtp)
+		p.Notef("the layers for multi-token prediction (%d tensors) are left out", mtp)
 	}
 }

@@ -89,11 +89,11 @@ func (t *textConfig) parseRouter(f *convert.Fields) {
 // checkText refuses variants that no released model uses and numbers that no model
 // can have.
 func checkText(f *convert.Fields, t *textConfig) {
-	mustBeStr(f, "hidden_act", "silu")
-	mustBe(f, "attention_bias", false)
-	mustBe(f, "rope_interleave", true)
-	mustBeNum(f, "moe_layer_freq", 1)
-	positive(f, map[string]int64{
+	f.MustBeStr("hidden_act", "silu")
+	f.MustBe("attention_bias", false)
+	f.MustBe("rope_interleave", true)
+	f.MustBeNum("moe_layer_freq", 1)
+	f.Positive(map[string]int64{
 		"hidden_size": t.hiddenSize, "num_hidden_layers": t.numHiddenLayers, "vocab_size": t.vocabSize,
 		"max_position_embeddings": t.maxPositions, "num_attention_heads": t.numAttentionHeads,
 		"kv_lora_rank": t.kvLoraRank, "qk_nope_head_dim": t.nopeDim, "qk_rope_head_dim": t.ropeDim, "v_head_dim": t.valueDim,
@@ -101,13 +101,13 @@ func checkText(f *convert.Fields, t *textConfig) {
 		"n_routed_experts": t.experts, "num_experts_per_tok": t.expertsUsed, "n_shared_experts": t.sharedExperts,
 		"n_group": t.groups, "topk_group": t.groupsUsed,
 	})
-	atMost(f, "num_hidden_layers", t.numHiddenLayers, maxLayers)
-	atMost(f, "vocab_size", t.vocabSize, maxVocab)
-	atMost(f, "num_attention_heads", t.numAttentionHeads, maxHeads)
-	atMost(f, "n_routed_experts", t.experts, maxExperts)
-	atMost(f, "num_experts_per_tok", t.expertsUsed, t.experts)
-	atMost(f, "first_k_dense_replace", t.denseLayers, t.numHiddenLayers)
-	atMost(f, "topk_group", t.groupsUsed, t.groups)
+	f.AtMost("num_hidden_layers", t.numHiddenLayers, maxLayers)
+	f.AtMost("vocab_size", t.vocabSize, maxVocab)
+	f.AtMost("num_attention_heads", t.numAttentionHeads, maxHeads)
+	f.AtMost("n_routed_experts", t.experts, maxExperts)
+	f.AtMost("num_experts_per_tok", t.expertsUsed, t.experts)
+	f.AtMost("first_k_dense_replace", t.denseLayers, t.numHiddenLayers)
+	f.AtMost("topk_group", t.groupsUsed, t.groups)
 	if t.ropeDim%2 != 0 {
 		f.Failf("%s is %d, want an even number", f.Name("qk_rope_head_dim"), t.ropeDim)
 	}

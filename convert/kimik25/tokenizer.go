@@ -43,7 +43,7 @@ func (p *planner) tokenizer() (tokenizer, error) {
 		}
 	}
 	if len(p.c.eosIDs) > 0 && !slices.Contains(p.c.eosIDs, int64(eos)) {
-		p.notef("eos_token_id %v in config.json is not used: the id of %s is %d", p.c.eosIDs, endOfTurn, eos)
+		p.Notef("eos_token_id %v in config.json is not used: the id of %s is %d", p.c.eosIDs, endOfTurn, eos)
 	}
 	kv := []convert.KV{
 		{Key: token.KeyModel, Value: token.ModelGPT2},
@@ -58,7 +58,7 @@ func (p *planner) tokenizer() (tokenizer, error) {
 	}
 	kv = append(kv, convert.KV{Key: "tokenizer.ggml.add_bos_token", Value: false})
 	t := tokenizer{}
-	if t.template, err = p.src.ChatTemplate(); err != nil {
+	if t.template, err = p.Src.ChatTemplate(); err != nil {
 		return tokenizer{}, err
 	}
 	if t.template != "" {
@@ -72,10 +72,10 @@ func (p *planner) tokenizer() (tokenizer, error) {
 // vocabulary reads tiktoken.model, as published, or tokenizer.json, and returns
 // the path of the file that it found.
 func (p *planner) vocabulary() (string, *token.Vocab, error) {
-	path := p.src.Path("tiktoken.model")
+	path := p.Src.Path("tiktoken.model")
 	v, err := token.LoadTiktoken(path)
 	if errors.Is(err, os.ErrNotExist) {
-		path = p.src.Path("tokenizer.json")
+		path = p.Src.Path("tokenizer.json")
 		v, err = token.LoadTokenizerJSON(path)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *planner) mediaKeys(path string, v *token.Vocab) ([]convert.KV, error) {
 		return nil, broken(path, "no token %s, the placeholder of media", mediaPad)
 	}
 	if want := p.c.mediaID; want >= 0 && want != int64(id) {
-		return nil, broken(p.src.Config.File(),
+		return nil, broken(p.Src.Config.File(),
 			"media_placeholder_token_id is %d, but the tokenizer's %s is %d", want, mediaPad, id)
 	}
 	_, begin := v.ID(mediaBegin)

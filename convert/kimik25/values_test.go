@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/convert/internal/converttest"
 	"github.com/inkling-go/inkling/internal/safetensors"
 )
 
@@ -156,7 +157,7 @@ func TestValues(t *testing.T) {
 		t.Cleanup(func() { st.Close() })
 		for _, o := range []convert.OutType{convert.OutF32, convert.OutAuto} {
 			t.Run(dir+"/"+string(o), func(t *testing.T) {
-				files, _ := run(t, dir, o)
+				files, _ := converttest.Run(t, dir, o)
 				for kind, n := range map[convert.Kind]int{convert.Text: s.tensors, convert.MMProj: s.towerTensors} {
 					if got := len(files[kind].Tensors()); got != n {
 						t.Errorf("%d tensors in the %s file, want %d", got, kind, n)
@@ -169,7 +170,7 @@ func TestValues(t *testing.T) {
 							t.Errorf("%s: %v", info.Name, err)
 							continue
 						}
-						if !slices.Equal(floats(t, f, info.Name), want) {
+						if !slices.Equal(converttest.Floats(t, f, info.Name), want) {
 							t.Errorf("%s differs from the checkpoint", info.Name)
 						}
 					}
@@ -182,7 +183,7 @@ func TestValues(t *testing.T) {
 // TestShapes checks dims that the values do not tell, by the published layout of
 // the formats with the fixture's sizes.
 func TestShapes(t *testing.T) {
-	files, _ := run(t, tinyRandom, convert.OutAuto)
+	files, _ := converttest.Run(t, tinyRandom, convert.OutAuto)
 	for _, tc := range []struct {
 		kind convert.Kind
 		name string

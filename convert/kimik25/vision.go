@@ -38,15 +38,15 @@ var (
 func (p *planner) towerNames() (towerNames, bool) {
 	n := publishedTower
 	switch {
-	case p.src.Drawn() && p.c.vision != nil:
-	case p.hasPrefix(portTower.tower):
+	case p.Src.Drawn() && p.c.vision != nil:
+	case p.Src.HasPrefix(portTower.tower):
 		n = portTower
-	case !p.hasPrefix(publishedTower.tower):
+	case !p.Src.HasPrefix(publishedTower.tower):
 		return n, false
 	}
 	if p.c.vl {
 		n.projector, n.first, n.second = "multi_modal_projector.", "linear_1", "linear_2"
-		if p.hasPrefix("model." + n.projector) {
+		if p.Src.HasPrefix("model." + n.projector) {
 			n.projector = "model." + n.projector
 		}
 	}
@@ -60,13 +60,13 @@ func (p *planner) visionTensors() []convert.Tensor {
 	v := p.c.vision
 	switch {
 	case !ok && v != nil:
-		p.notef("config.json has a vision_config but the checkpoint has no tower: no pictures")
+		p.Notef("config.json has a vision_config but the checkpoint has no tower: no pictures")
 		fallthrough
 	case !ok:
 		p.c.vision = nil
 		return nil
 	case v == nil:
-		p.failf("vision_config is missing, but there are tensors %s*", n.tower)
+		p.Failf("vision_config is missing, but there are tensors %s*", n.tower)
 		return nil
 	}
 	d, h, merged := v.hidden, p.c.text.hiddenSize, v.merge*v.merge*v.hidden
@@ -98,7 +98,7 @@ func (p *planner) positions(n towerNames) convert.Tensor {
 	if p.c.vl {
 		dims = []int64{v.hidden, v.posWidth * v.posHeight}
 	}
-	t := p.match.Find("v.position_embd.weight", dims,
+	t := p.Match.Find("v.position_embd.weight", dims,
 		convert.Spelling{Name: n.tower + n.pos, Shape: []int64{v.posHeight, v.posWidth, v.hidden}})
 	t.F32 = true
 	return t
@@ -119,5 +119,5 @@ func (p *planner) norm(gguf, source string, n int64) []convert.Tensor {
 
 // vector looks up a vector.
 func (p *planner) vector(gguf, source string, n int64) convert.Tensor {
-	return p.match.Find(gguf, []int64{n}, convert.Spelling{Name: source, Shape: []int64{n}})
+	return p.Match.Find(gguf, []int64{n}, convert.Spelling{Name: source, Shape: []int64{n}})
 }

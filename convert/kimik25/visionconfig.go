@@ -52,17 +52,17 @@ func parseVision(top, v *convert.Fields, c *config) *visionConfig {
 		{"hidden_act", "gelu_pytorch_tanh"},
 		{"projector_hidden_act", "gelu"},
 	} {
-		mustBeStr(v, s[0], s[1])
+		v.MustBeStr(s[0], s[1])
 	}
-	positive(v, map[string]int64{
+	v.Positive(map[string]int64{
 		"vt_hidden_size": x.hidden, "vt_num_hidden_layers": x.layers, "vt_num_attention_heads": x.heads,
 		"vt_intermediate_size": x.intermediate, "patch_size": x.patch,
 		"init_pos_emb_height": x.posHeight, "init_pos_emb_width": x.posWidth, "init_pos_emb_time": x.posTime,
 	})
-	atMost(v, "vt_num_hidden_layers", x.layers, maxLayers)
-	atMost(v, "vt_num_attention_heads", x.heads, maxHeads)
-	atMost(v, "init_pos_emb_height", x.posHeight, maxGrid)
-	atMost(v, "init_pos_emb_width", x.posWidth, maxGrid)
+	v.AtMost("vt_num_hidden_layers", x.layers, maxLayers)
+	v.AtMost("vt_num_attention_heads", x.heads, maxHeads)
+	v.AtMost("init_pos_emb_height", x.posHeight, maxGrid)
+	v.AtMost("init_pos_emb_width", x.posWidth, maxGrid)
 	if x.heads > 0 && x.hidden%(4*x.heads) != 0 {
 		v.Failf("%s is %d, want a multiple of 4 for each of %d heads: pairs of pairs turn together",
 			v.Name("vt_hidden_size"), x.hidden, x.heads)
