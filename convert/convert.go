@@ -3,9 +3,9 @@
 // A [Source] is the folder of a checkpoint. The architecture that its config.json
 // names, an [Arch], makes a [Plan] of it: which files come out, with which keys,
 // and for every tensor of theirs the rows of the checkpoint tensor that it is made
-// of. [Run] carries the plan out. It maps the checkpoint, reads each shard once from
-// front to back, converts chunks of rows on all cores into their places in the
-// outputs, and gives the files their names only when all of them are complete.
+// of. [Run] carries the plan out. It reads each shard once from front to back, converts
+// chunks of rows on all cores into their places in the outputs, and gives the files
+// their names only when all of them are complete.
 //
 // Weights may come quantised; package quantin makes numbers of them.
 //

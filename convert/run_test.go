@@ -291,6 +291,9 @@ func TestRunRefuses(t *testing.T) {
 		{"MLX's other mode", func(c *checkpointtest.Checkpoint) {
 			c.Config["quantization"] = map[string]any{"bits": 4, "group_size": 32, "mode": "mxfp4"}
 		}, `/config.json: unsupported: quantization.mode is "mxfp4", want affine`},
+		{"MLX's NVFP4", func(c *checkpointtest.Checkpoint) {
+			c.Config["quantization"] = map[string]any{"bits": 4, "group_size": 16, "mode": "nvfp4"}
+		}, `/config.json: unsupported: quantization.mode is "nvfp4", want affine`},
 		{"wrong sampling", func(c *checkpointtest.Checkpoint) {
 			c.Files = map[string][]byte{"generation_config.json": []byte(`{"top_k":"all"}`)}
 		}, `/generation_config.json: top_k is "all", want a whole number from 0 to 2147483647`},
