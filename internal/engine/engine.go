@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/token"
 	"github.com/inkling-go/inkling/models"
 )
@@ -28,12 +26,18 @@ type Options struct {
 	Model  string // text GGUF
 	MMProj string // projector GGUF; empty: the one beside the model, if there is exactly one; "off": none
 
+	MTP    string    // GGUF of layers for multi-token prediction; empty: the one beside the model, if there is exactly one; "off": none
+	Draft  int       // tokens to guess ahead of each step: at most so many; 0: as many as pay, by MTP only; NoDraft: none
+	NGram  bool      // guess by what the text holds already, in place of MTP; without MTP a positive Draft implies it
+	Accept []float64 // for measuring speed alone: rates by which guesses count as right, by how far ahead, whatever the model says
+
 	Threads int           // CPU threads; 0: one per physical core
 	Context int           // positions; 0: DefaultContext
 	Batch   int           // upper bound of UBatch, as other programs of the field have it; 0: 2048
 	UBatch  int           // prompt rows in one graph; 0: 512
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
+	Devices devices.Options // where to compute; zero: on the GPUs that are there, or the CPU
 
 	Template string // chat template in Jinja in place of the file's; empty: the file's
 
@@ -74,7 +78,7 @@ func (o *Options) setDefaults() error {
 		o.CacheRAM = DefaultCacheRAM
 	}
 	o.UBatch = min(o.UBatch, o.Batch)
-	return nil
+	return o.checkDraft()
 }
 
 // Engine is a loaded model. Its methods may be called from any goroutine.
@@ -82,6 +86,8 @@ type Engine struct {
 	opt      Options
 	text     *models.File
 	mmproj   *models.File // nil without
+	mtp      *models.File // nil without
+	choice   *devices.Choice
 	be       *binding.Backend
 	model    models.Model
 	proj     models.Projector // nil without
@@ -113,10 +119,13 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if e.text, err = models.OpenFile(o.Model); err != nil {
 		return nil, err
 	}
-	if e.be, err = binding.NewBackend(binding.CPU(), o.Threads); err != nil {
+	if err := e.openBackend(); err != nil {
 		return nil, err
 	}
-	params := models.Params{Backend: e.be, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale, MaxClipPatches: o.MaxClipPatches}
+	params := models.Params{Backend: e.be, Place: e.choice.Place, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale, MaxClipPatches: o.MaxClipPatches}
+	if err := e.openMTP(&params); err != nil {
+		return nil, err
+	}
 	if e.model, err = models.Open(e.text, params); err != nil {
 		return nil, err
 	}
@@ -138,15 +147,11 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 
 // openProjector loads the mmproj file that was named or lies beside the model.
 func (e *Engine) openProjector(p models.Params) (err error) {
-	path := e.opt.MMProj
-	switch path {
-	case "off":
-		return nil
-	case "":
-		if path, err = FindProjector(e.opt.Model); path == "" || err != nil {
-			return err
-		}
+	path, err := e.projectorPath()
+	if path == "" || err != nil {
+		return err
 	}
+	p.Backend, p.Place = e.be.Parts()[0], models.Placement{} // towers are small: on the main device
 	if e.mmproj, err = models.OpenFile(path); err != nil {
 		return err
 	}
@@ -157,64 +162,6 @@ func (e *Engine) openProjector(p models.Params) (err error) {
 		return fmt.Errorf("%s: its rows have %d values, those of %s have %d: the two files are of different models", path, got, e.opt.Model, want)
 	}
 	return nil
-}
-
-// FindProjector looks beside a text GGUF for its projector: mmproj-NAME.gguf
-// for NAME.gguf, or else one whose name, without its type, begins the model's
-// name or says nothing, as mmproj-F16.gguf. Of several types the one nearest to
-// the published BF16 is taken. It returns "" if there is none, and an error if
-// several of one type may be meant. A link that has none beside it is followed.
-func FindProjector(model string) (string, error) {
-	found, err := projectorBeside(model)
-	if found != "" || err != nil {
-		return found, err
-	}
-	if target, err := filepath.EvalSymlinks(model); err == nil && target != model {
-		return projectorBeside(target)
-	}
-	return "", nil
-}
-
-// weightTypes are the types of projectors, the preferred ones first.
-var weightTypes = []string{"bf16", "f16", "f32", "q8_0"}
-
-func projectorBeside(model string) (string, error) {
-	all, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(model)), "mmproj*.gguf"))
-	if err != nil {
-		return "", err
-	}
-	name := strings.TrimSuffix(filepath.Base(model), ".gguf")
-	related := map[string][]string{} // by type
-	for _, p := range all {
-		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(filepath.Base(p), ".gguf"), "mmproj"), "-")
-		if of == name {
-			return p, nil
-		}
-		typ := strings.ToLower(of[strings.LastIndexByte(of, '-')+1:])
-		stem := of
-		if slices.Contains(weightTypes, typ) {
-			stem = strings.TrimSuffix(of[:len(of)-len(typ)], "-")
-		} else {
-			typ = ""
-		}
-		if stem == "" || stem == "model" || name == stem || strings.HasPrefix(name, stem+"-") {
-			related[typ] = append(related[typ], p)
-		}
-	}
-	for _, typ := range append([]string{""}, weightTypes...) {
-		switch ps := related[typ]; len(ps) {
-		case 0:
-		case 1:
-			return ps[0], nil
-		default:
-			return "", fmt.Errorf("%s: several projectors may belong to it (%s): name one by --mmproj, or --mmproj off", model, strings.Join(ps, ", "))
-		}
-	}
-	return "", nil
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
 }
 
 func (e *Engine) openCache() (err error) {
@@ -246,7 +193,7 @@ func (e *Engine) release() {
 	if e.be != nil {
 		e.be.Close()
 	}
-	for _, f := range []*models.File{e.text, e.mmproj} {
+	for _, f := range []*models.File{e.text, e.mmproj, e.mtp} {
 		if f != nil {
 			f.Close()
 		}

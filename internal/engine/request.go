@@ -108,6 +108,8 @@ type Result struct {
 	Cached          int // prompt rows that were there from requests before
 	GeneratedTokens int
 
+	Drafts Drafts // guesses at the answer
+
 	Queued                   time.Duration // until the first step
 	PromptTime, GenerateTime time.Duration
 }

@@ -21,6 +21,7 @@ type scheduler struct {
 	waiting []*task // first come, first served
 	turn    int     // number of the slot whose prompt had the last chunk
 	work    *workspace
+	spec    *speculation
 	batches []models.Batch
 	logits  []float32
 	hidden  []float32
@@ -28,7 +29,7 @@ type scheduler struct {
 
 // newScheduler divides a cache into slots.
 func newScheduler(e *Engine, cache models.Cache) *scheduler {
-	s := &scheduler{e: e, prefixes: &prefixes{cache: cache, limit: e.opt.CacheRAM}, work: newWorkspace(e.model.Config().Vocab)}
+	s := &scheduler{e: e, spec: newSpeculation(&e.opt, e.model), prefixes: &prefixes{cache: cache, limit: e.opt.CacheRAM}, work: newWorkspace(e.model.Config().Vocab)}
 	for i := range cache.Seqs() {
 		s.slots = append(s.slots, &slot{cache: cache, seq: i})
 	}
@@ -118,7 +119,13 @@ func (s *scheduler) begin(t *task, logits []float32) {
 
 // take lets a task choose its next token.
 func (s *scheduler) take(t *task, logits []float32) {
-	switch done, err := t.take(s.work, logits); {
+	done, err := t.take(s.work, logits)
+	s.took(t, done, err)
+}
+
+// took ends a task if its last token ends it.
+func (s *scheduler) took(t *task, done bool, err error) {
+	switch {
 	case errors.Is(err, ErrNotFinite):
 		s.fail(t, err)
 	case done:
@@ -132,37 +139,54 @@ func (t *task) left() []int32 { return t.p.ids[len(t.slot.fed.ids):] }
 
 func (t *task) decoding() bool { return t.slot != nil && len(t.slot.fed.ids) >= t.n }
 
-// decode computes the new rows of all answers at once.
-func (s *scheduler) decode() bool {
-	s.batches = s.batches[:0]
-	var ts []*task
-	outs := 0
+// ready are the tasks that want another token.
+func (s *scheduler) ready() (ts []*task) {
 	for _, sl := range s.slots {
 		if t := sl.t; t != nil && t.decoding() && !t.blocked() {
-			ids := t.left()
 			ts = append(ts, t)
-			s.batches = append(s.batches, models.Batch{Seq: sl.seq, Tokens: ids, Outputs: everyRow(len(ids))})
-			outs += len(ids)
 		}
 	}
+	return ts
+}
+
+// decode computes the new rows of all answers at once, those of guesses too.
+func (s *scheduler) decode() bool {
+	ts := s.ready()
 	if len(ts) == 0 {
 		return false
 	}
-	vocab := s.work.vocab()
-	logits := room(&s.logits, outs*vocab)
+	r := &round{start: time.Now()}
+	guesses, n, err := s.spec.guess(s.cache, ts)
+	r.n, r.guessed = n, time.Now()
+	s.batches = s.batches[:0]
+	outs := 0
+	for i, t := range ts {
+		ids := t.left()
+		if r.n > 0 {
+			ids = withGuess(ids, guesses[i].Guess, r.n)
+		}
+		s.batches = append(s.batches, models.Batch{Seq: t.slot.seq, Tokens: ids, Outputs: everyRow(len(ids))})
+		outs += len(ids)
+	}
+	logits := room(&s.logits, outs*s.work.vocab())
 	s.e.stats.step(len(ts))
-	if err := s.e.model.Forward(s.cache, s.batches, models.Outputs{Logits: logits}); err != nil {
+	if err == nil {
+		err = s.e.model.Forward(s.cache, s.batches, models.Outputs{Logits: logits})
+	}
+	if err != nil {
 		for _, t := range ts {
 			s.fail(t, fmt.Errorf("%s: computing a step of %d sequences: %w", s.e.opt.Model, len(ts), err))
 		}
 		return true
 	}
+	r.computed = time.Now()
 	for i, t := range ts {
-		n := len(s.batches[i].Tokens)
-		t.fed(len(t.p.ids))
-		s.take(t, logits[(n-1)*vocab:n*vocab])
-		logits = logits[n*vocab:]
+		rows := len(s.batches[i].Tokens) * s.work.vocab()
+		s.verify(r, t, guesses[i].Guess, logits[:rows])
+		logits = logits[rows:]
 	}
+	s.spec.note(r, len(ts))
+	s.e.stats.round(r)
 	return true
 }
 
@@ -221,7 +245,12 @@ func (s *scheduler) chunk(t *task) {
 	}
 	b.Media, b.MediaRows = t.p.mediaOf(first, end, s.e.model.Config().Embd)
 	s.e.stats.step(1)
-	err := s.e.interruptible(t, func() error { return s.e.model.Forward(s.cache, []models.Batch{b}, out) })
+	err := s.e.interruptible(t, func() error {
+		if err := s.e.model.Forward(s.cache, []models.Batch{b}, out); err != nil || t.mean != nil {
+			return err
+		}
+		return s.spec.follow(s.cache, t.slot.seq)
+	})
 	if err != nil {
 		s.fail(t, t.errorOr(fmt.Errorf("%s: computing %d rows of the prompt: %w", s.e.opt.Model, end-first, err)))
 		return

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -68,29 +67,26 @@ type speculation struct {
 }
 
 // newSpeculation prepares guesses as the options say.
-func newSpeculation(o *Options, m models.Model) (*speculation, error) {
+func newSpeculation(o *Options, m models.Model) *speculation {
 	s := &speculation{adapt: o.Draft == 0, paces: map[int]*pace{}}
-	if o.Draft == NoDraft {
-		return s, nil
-	}
 	d, ok := m.(models.Drafter)
 	switch {
+	case o.Draft == NoDraft:
+		return s
 	case ok && d.MaxDraft() > 0 && !o.NGram:
-		s.drafter = d
+		s.drafter, s.most = d, d.MaxDraft()
 	case o.NGram || o.Draft > 0:
-		s.drafter = nGram{maxDraft}
+		s.drafter, s.most = nGram{maxDraft}, autoNGram
 	default:
-		return s, nil
+		return s
 	}
-	if s.most = s.drafter.MaxDraft(); o.Draft > 0 {
-		s.most = min(s.most, o.Draft)
-	} else if o.NGram {
-		s.most = autoNGram
+	if o.Draft > 0 {
+		s.most = min(o.Draft, s.drafter.MaxDraft())
 	}
 	if len(o.Accept) > 0 {
 		s.coin = &coin{rates: o.Accept, rng: rand.New(rand.NewPCG(1, 1))}
 	}
-	return s, nil
+	return s
 }
 
 // length is the number of guesses of the next step.
@@ -112,48 +108,112 @@ func (s *speculation) pace(seqs int) *pace {
 
 // follow tells the drafter of new rows of a prompt.
 func (s *speculation) follow(c models.Cache, seq int) error {
-	if s.drafter == nil || s.most == 0 {
+	if s.drafter == nil {
 		return nil
 	}
 	return s.drafter.Follow(c, seq)
 }
 
-// guess returns n tokens for every task, or none. There are as many for all, since
-// only alike sequences share a graph: where nothing or less is known the rest is
-// filled up, and counts for nothing.
+// guess returns the guesses of every task, at most n, and n, which is 0 if there
+// are none.
 func (s *speculation) guess(c models.Cache, ts []*task) (ds []models.Draft, n int, err error) {
 	n = s.length(len(ts))
-	s.drafts = slices.Grow(s.drafts[:0], len(ts))
-	for i, t := range ts {
-		s.drafts = s.drafts[:i+1]
-		s.drafts[i].Seq, s.drafts[i].IDs, s.drafts[i].Guess = t.slot.seq, t.p.ids, s.drafts[i].Guess[:0]
-		n = min(n, c.Size()-len(t.p.ids))
-		if len(t.left()) != 1 {
+	ds = s.drafts[:0]
+	for _, t := range ts {
+		ds = append(ds, models.Draft{Seq: t.slot.seq, IDs: t.p.ids})
+		if n = min(n, c.Size()-len(t.p.ids)); len(t.left()) != 1 {
 			n = 0
 		}
 	}
-	if n <= 0 {
-		return s.drafts, 0, nil
+	if s.drafts = ds; n <= 0 {
+		return ds, 0, nil
 	}
-	if err := s.drafter.Draft(c, s.drafts, n); err != nil {
+	if err := s.drafter.Draft(c, ds, n); err != nil {
 		return nil, 0, fmt.Errorf("guessing %d tokens: %w", n, err)
 	}
-	if !slices.ContainsFunc(s.drafts, func(d models.Draft) bool { return len(d.Guess) > 0 }) {
-		return s.drafts, 0, nil
+	if !slices.ContainsFunc(ds, func(d models.Draft) bool { return len(d.Guess) > 0 }) {
+		n = 0
 	}
-	return s.drafts, n, nil
+	return ds, n, nil
 }
 
-// round is what a step with guesses took.
+// withGuess puts n tokens behind ids: the guess, and what fills it up. All
+// sequences of a step have as many rows, since only alike ones share a graph.
+func withGuess(ids, guess []int32, n int) []int32 {
+	out := append(slices.Clone(ids), guess...)
+	for range n - len(guess) {
+		out = append(out, ids[0])
+	}
+	return out
+}
+
+// round is a step with what it took.
 type round struct {
-	start, drafted, computed time.Time
+	n                        int // guesses
+	start, guessed, computed time.Time
+	rollback                 time.Duration
+	checked                  Drafts
 }
 
-// note learns from a round in which seqs sequences had n guesses.
-func (s *speculation) note(seqs, n int, took time.Duration) {
+// note learns from a round of seqs sequences.
+func (s *speculation) note(r *round, seqs int) {
 	if s.drafter != nil && s.adapt {
-		s.pace(seqs).note(n, took.Seconds())
+		s.pace(seqs).note(r.n, time.Since(r.start).Seconds())
 	}
+}
+
+// verify lets a task choose from the rows of a step as long as it chooses what
+// was guessed, and cuts the sequence back to what was right.
+//
+//	logits: [vocab] for each row: what was left, and n guesses
+func (s *scheduler) verify(r *round, t *task, guess []int32, logits []float32) {
+	vocab, before := s.work.vocab(), len(t.slot.fed.ids)
+	rows := len(logits) / vocab
+	known := rows - r.n
+	var done, same bool
+	var err error
+	right := 0
+	for {
+		row := logits[(known-1+right)*vocab:][:vocab]
+		if s.spec.coin != nil {
+			s.spec.coin.toss(s.e, row, guess[right:], right)
+		}
+		done, err = t.take(s.work, row)
+		same = right < len(guess) && err == nil && t.p.ids[len(t.p.ids)-1] == guess[right]
+		if done || !same {
+			break
+		}
+		right++
+	}
+	for d := range right {
+		s.spec.right.note(d, true)
+	}
+	if right < len(guess) && (same || !done) {
+		s.spec.right.note(right, same)
+	}
+	if len(guess) > 0 {
+		accepted := right
+		if same {
+			accepted++
+		}
+		t.res.Drafts.add(len(guess), accepted)
+		r.checked.add(len(guess), accepted)
+	}
+	s.cutBack(r, t, before+known+right, before+rows)
+	s.took(t, done, err)
+}
+
+// cutBack forgets the rows from n on, of those that a step has computed.
+func (s *scheduler) cutBack(r *round, t *task, n, computed int) {
+	start := time.Now()
+	if n < computed {
+		if err := s.cache.Truncate(t.slot.seq, n); err != nil {
+			t.slot.reset() // it begins anew from the prompt, if anybody wants it
+			return
+		}
+	}
+	t.fed(n)
+	r.rollback += time.Since(start)
 }
 
 // coin accepts guesses by chance in place of comparing them, for measuring what
@@ -163,35 +223,20 @@ type coin struct {
 	rng   *rand.Rand
 }
 
-// Accept bounds what Options.Accept may be.
-func checkAccept(rates []float64) error {
-	if len(rates) > maxDraft {
-		return fmt.Errorf("accept: %d rates, want at most %d", len(rates), maxDraft)
-	}
-	for _, r := range rates {
-		if !(r >= 0 && r <= 1) {
-			return fmt.Errorf("accept: %g, want 0 to 1", r)
-		}
-	}
-	return nil
-}
-
 // toss changes logits so that the guess is what is chosen, or is not, and no
 // answer ends.
-func (c *coin) toss(e *Engine, logits []float32, depth int, guess []int32) {
+func (c *coin) toss(e *Engine, logits []float32, guess []int32, depth int) {
+	never := float32(math.Inf(-1))
 	for id := range e.stops {
 		if int(id) < len(logits) {
-			logits[id] = float32(math.Inf(-1))
+			logits[id] = never
 		}
 	}
-	if depth >= len(guess) {
+	if len(guess) == 0 {
 		return
 	}
-	l := &logits[guess[depth]]
-	if *l = float32(math.Inf(-1)); c.rng.Float64() < c.rates[min(depth, len(c.rates)-1)] {
-		*l = slices.Max(logits) + 1
+	right := c.rng.Float64() < c.rates[min(depth, len(c.rates)-1)]
+	if logits[guess[0]] = never; right {
+		logits[guess[0]] = slices.Max(logits) + 1
 	}
 }
-
-// errDraftOptions is of options that contradict each other.
-var errDraftOptions = errors.New("draft")

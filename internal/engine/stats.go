@@ -22,6 +22,9 @@ type Stats struct {
 	Steps   uint64   // calls of the model
 	Batches []uint64 // [Parallel+1]: steps by the number of sequences in them
 
+	Drafts                              Drafts        // of all requests
+	DraftTime, VerifyTime, RollbackTime time.Duration // of the steps with guesses: guessing, computing, forgetting what was wrong
+
 	Active, Waiting int // requests now
 	Memory          Memory
 }
@@ -68,6 +71,19 @@ func (c *counters) step(n int) {
 	c.s.Batches[n]++
 }
 
+// round counts the guesses of a step.
+func (c *counters) round(r *round) {
+	if r.n == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Drafts.sum(r.checked)
+	c.s.DraftTime += r.guessed.Sub(r.start)
+	c.s.VerifyTime += r.computed.Sub(r.guessed)
+	c.s.RollbackTime += r.rollback
+}
+
 // gauge notes what the scheduler is at.
 func (c *counters) gauge(s *scheduler) {
 	active := 0
@@ -88,5 +104,6 @@ func (e *Engine) Stats() Stats {
 	defer e.stats.mu.Unlock()
 	s := e.stats.s
 	s.Batches = slices.Clone(s.Batches)
+	s.Drafts = Drafts{s.Drafts.Rounds, slices.Clone(s.Drafts.Drafted), slices.Clone(s.Drafts.Accepted)}
 	return s
 }

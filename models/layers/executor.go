@@ -14,12 +14,14 @@ type Step[A any] struct {
 }
 
 // Executor keeps built graphs. Steps of equal shape share a graph, so that a
-// decode step costs the host no more than its inputs. Two are kept: one for
-// steps of few rows, one for the others, each with memory of its own; an
-// alternation of prefill and decode then rebuilds neither.
+// decode step costs the host no more than its inputs. Three are kept, each with
+// memory of its own: one of many rows, and two of few, which take little of it.
+// Prefill, decode steps and steps that check guesses then take turns without
+// building anything anew.
 type Executor[K comparable, A any] struct {
 	be    *binding.Backend
-	slots [2]slot[K, A]
+	slots [3]slot[K, A] // the first is for many rows
+	last  int           // the slot of few rows that was used last
 }
 
 type slot[K comparable, A any] struct {
@@ -37,10 +39,7 @@ func NewExecutor[K comparable, A any](be *binding.Backend) *Executor[K, A] {
 // its results to outs, one for each of Step.Outs. build is called if no kept
 // graph has that key.
 func (e *Executor[K, A]) Run(key K, few bool, arg A, outs [][]float32, build func() *Step[A]) error {
-	s := &e.slots[0]
-	if few {
-		s = &e.slots[1]
-	}
+	s := e.slot(key, few)
 	if s.step == nil || s.key != key {
 		if s.step != nil {
 			s.step.Graph.Close()
@@ -69,6 +68,21 @@ func (e *Executor[K, A]) Run(key K, few bool, arg A, outs [][]float32, build fun
 		}
 	}
 	return nil
+}
+
+// slot is where the graph of key is, or is to be.
+func (e *Executor[K, A]) slot(key K, few bool) *slot[K, A] {
+	if !few {
+		return &e.slots[0]
+	}
+	for i := 1; i < len(e.slots); i++ {
+		if s := &e.slots[i]; s.step != nil && s.key == key {
+			e.last = i
+			return s
+		}
+	}
+	e.last = 1 + e.last%(len(e.slots)-1)
+	return &e.slots[e.last]
 }
 
 // read copies a result; ids become numbers, exact below 1<<24.
