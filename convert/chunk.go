@@ -2,8 +2,10 @@ package convert
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 	"slices"
 	"sync"
@@ -38,6 +40,9 @@ func (c *chunk) set(u *unit, a, b int64) error {
 		n := int((b - a) * u.in)
 		c.raw = slices.Grow(c.raw[:0], n)[:n]
 		if got, err := u.src.ReadAt(c.raw, a*u.in); got < n {
+			if errors.Is(err, io.EOF) { // the shard was whole when it was opened
+				err = io.ErrUnexpectedEOF
+			}
 			return fmt.Errorf("%s: %d of %d bytes: %w", u.from.Shard, got, n, err)
 		}
 		c.nonFinite = countNonFinite(u.from.DType, c.raw)

@@ -21,7 +21,7 @@ func TestFullDisk(t *testing.T) {
 		fullDisk(t, dir)
 		return
 	}
-	cmd := exec.CommandContext(context.Background(), os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 	cmd.Env = append(os.Environ(), fullDiskDir+"="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,

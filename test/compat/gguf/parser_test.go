@@ -33,7 +33,7 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	converter = filepath.Join(dir, "convert-inkling")
-	cmd := exec.Command("go", "build", "-C", root, "-o", converter, "./cmd/convert-inkling")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-C", root, "-o", converter, "./cmd/convert-inkling")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +46,7 @@ func build(m *testing.M) int {
 func convert(t *testing.T, args ...string) []string {
 	t.Helper()
 	out := t.TempDir()
-	cmd := exec.CommandContext(context.Background(), converter, append(args, "-o", out, "--name", "m")...)
+	cmd := exec.CommandContext(t.Context(), converter, append(args, "-o", out, "--name", "m")...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -60,7 +60,7 @@ func convert(t *testing.T, args ...string) []string {
 // outTypes are those that the command's help lists.
 func outTypes(t *testing.T) []string {
 	t.Helper()
-	text, err := exec.CommandContext(context.Background(), converter, "--help").Output()
+	text, err := exec.CommandContext(t.Context(), converter, "--help").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
