@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -309,74 +308,5 @@ func widen(dst []float32, d safetensors.DType, src []byte) error {
 	for i := range dst {
 		dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
 	}
-	return nil
-}
-
-// largest returns the largest magnitude that a block type takes. ggml's scales are
-// F16 numbers.
-func largest(t gguf.Type) float64 {
-	switch t {
-	case gguf.Q8_0:
-		return 127 * 65504
-	case gguf.NVFP4:
-		return 6 * 448
-	}
-	return 65504
-}
-
-// countBeyond counts the finite weights that are too large for a block type.
-func countBeyond(o *target, x []float32, row int64) int64 {
-	var n int64
-	for i, v := range x {
-		limit := largest(o.to)
-		if o.factors != nil {
-			m, _ := o.matrix(row + int64(i)/o.ne0)
-			limit *= float64(o.factors[m%len(o.factors)])
-		}
-		if a := math.Abs(float64(v)); a > limit && a <= math.MaxFloat32 {
-			n++
-		}
-	}
-	return n
-}
-
-// nonFinite counts the weights that are NaN or infinite.
-func nonFinite(x []float32) int64 {
-	var n int64
-	for _, v := range x {
-		if v-v != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// loss adds up what rounding has cost a tensor.
-type loss struct {
-	mu              sync.Mutex
-	squares, errors float64 // sums of w² and of (w - w')²
-}
-
-// add compares encoded rows with the weights.
-func (l *loss) add(o *target, enc []byte, src []float32, row int64) error {
-	got := make([]float32, len(src))
-	if err := decodeRows(o.to, got, enc); err != nil {
-		return err
-	}
-	var squares, errs float64
-	for i, v := range src {
-		w := float64(got[i])
-		if o.factors != nil {
-			m, _ := o.matrix(row + int64(i)/o.ne0)
-			w *= float64(o.factors[m%len(o.factors)])
-		}
-		d := float64(v) - w
-		squares += float64(v) * float64(v)
-		errs += d * d
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.squares += squares
-	l.errors += errs
 	return nil
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -68,4 +69,43 @@ func countNonFiniteOut(t gguf.Type, b []byte) int64 {
 		}
 	}
 	return 0
+}
+
+// largest returns the largest magnitude that a block type takes. ggml's scales are
+// F16 numbers.
+func largest(t gguf.Type) float64 {
+	switch t {
+	case gguf.Q8_0:
+		return 127 * 65504
+	case gguf.NVFP4:
+		return 6 * 448
+	}
+	return 65504
+}
+
+// countBeyond counts the finite weights that are too large for a block type.
+func countBeyond(o *target, x []float32, row int64) int64 {
+	var n int64
+	for i, v := range x {
+		limit := largest(o.to)
+		if o.factors != nil {
+			m, _ := o.matrix(row + int64(i)/o.ne0)
+			limit *= float64(o.factors[m%len(o.factors)])
+		}
+		if a := math.Abs(float64(v)); a > limit && a <= math.MaxFloat32 {
+			n++
+		}
+	}
+	return n
+}
+
+// nonFinite counts the weights that are NaN or infinite.
+func nonFinite(x []float32) int64 {
+	var n int64
+	for _, v := range x {
+		if v-v != 0 {
+			n++
+		}
+	}
+	return n
 }
