@@ -45,8 +45,23 @@ func hubFromEnvironment() hub {
 		partSize:    hubPartSize,
 		retry:       defaultRetry,
 	}
-	h.client = &http.Client{Transport: h.transport(http.DefaultTransport)}
+	h.client = &http.Client{Transport: h.transport(h.connecting())}
 	return h
+}
+
+// connecting is the transport below: of HTTP/1.1, as HTTP/2 would put all ranges
+// into one connection, whose speed the hub's servers limit.
+func (h *hub) connecting() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.MaxIdleConnsPerHost = h.connections
+	return t
 }
 
 // hubToken is the user's token, in the places where the hub's own tools look.
@@ -156,6 +171,8 @@ func (h *hub) list(ctx context.Context, n Name) ([]hubFile, error) {
 }
 
 func (h *hub) listPage(ctx context.Context, n Name, address string) (page []hubFile, link string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.retry.stall)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, "", err
