@@ -173,9 +173,9 @@ func (o *benchOptions) run(ctx context.Context) error {
 	if w := binding.Warning(); w != "" {
 		fmt.Fprintf(o.c.App.ErrWriter, "warning: %s\n", w)
 	}
-	show, done := testProgress(o.c.App.ErrWriter)
-	o.bench.Progress = show
-	defer done()
+	line := newStatus(o.c.App.ErrWriter)
+	defer line.clear()
+	o.bench.Progress = func(test string, n, of int) { line.show("%d of %d: %s", n+1, of, test) }
 	names := o.c.Args().Slice()
 	if o.synth.Config != "" {
 		names = []string{o.synth.Config}
@@ -187,7 +187,7 @@ func (o *benchOptions) run(ctx context.Context) error {
 		}
 		report.Models = append(report.Models, *m)
 	}
-	done()
+	line.clear()
 	return benchFormats[o.format](o.c.App.Writer, &report)
 }
 

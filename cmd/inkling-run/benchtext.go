@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/inkling-go/inkling/internal/bench"
 )
@@ -119,16 +118,4 @@ func benchCSV(w io.Writer, r *benchReport) error {
 		}
 	}
 	return c.WriteAll(rows)
-}
-
-// testProgress returns what shows on a terminal which of several tests is at work,
-// and what clears that line.
-func testProgress(w io.Writer) (show func(name string, n, of int), done func()) {
-	if !isTerminal(w) {
-		return func(string, int, int) {}, func() {}
-	}
-	const clearLine = "\r\x1b[K"
-	var once sync.Once
-	show = func(name string, n, of int) { fmt.Fprintf(w, clearLine+"%d/%d %s", n+1, of, name) }
-	return show, func() { once.Do(func() { fmt.Fprint(w, clearLine) }) }
 }

@@ -13,7 +13,7 @@ func commands() []*cli.Command {
 		runCommand(), serveCommand(), showCommand(),
 		pullCommand(), createCommand(), importCommand(), listCommand(), cpCommand(), rmCommand(), gcCommand(),
 		psCommand(), stopCommand(),
-		doctorCommand(), benchCommand(),
+		doctorCommand(), benchCommand(), evalCommand(),
 		tokenizeCommand(), templateCommand(), mediaCommand(),
 		completionCommand(), manCommand(), versionCommand(),
 	}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/inkling-go/inkling/internal/eval"
+)
+
+// printEval writes what was measured for people.
+func printEval(w io.Writer, r *evalResult) error {
+	p := &filePrinter{w: w}
+	if a := r.Accuracy; a != nil {
+		p.accuracy(a)
+	}
+	if r.Perplexity != nil {
+		p.table("prediction", func(row func(...string)) { row("perplexity", perplexityText(*r.Perplexity)) })
+	}
+	if d := r.Distance; d != nil {
+		p.table("against "+printable(r.Against), func(row func(...string)) {
+			row("perplexity", perplexityText(d.Model))
+			row("reference's", perplexityText(d.Reference))
+			row("mean KL", fmt.Sprintf("%.6f ± %.6f", d.Mean, d.Error))
+			for _, q := range d.Percentiles {
+				row("KL "+strconv.FormatFloat(q.P, 'f', -1, 64)+" %", fmt.Sprintf("%.6f", q.KL))
+			}
+			row("same top token", fmt.Sprintf("%.2f %%", 100*d.Top1))
+			row("RMS of Δp", fmt.Sprintf("%.3f %%", 100*d.DeltaP))
+		})
+	}
+	return p.err
+}
+
+func (p *filePrinter) accuracy(a *eval.Accuracy) {
+	p.table("questions", func(row func(...string)) {
+		count := func(name string, right, n int, more string) {
+			share := 0.0
+			if n > 0 {
+				share = 100 * float64(right) / float64(n)
+			}
+			row(printable(name), fmt.Sprintf("%d of %d", right, n), fmt.Sprintf("%.1f %%%s", share, more))
+		}
+		for _, t := range a.Tasks {
+			count(t.Name, t.Right, t.Count, "")
+		}
+		count("all", a.Right, a.Count, fmt.Sprintf(" ± %.1f", 100*a.Error))
+		if a.Skipped > 0 {
+			row("skipped", strconv.Itoa(a.Skipped), "no projector for their media")
+		}
+	})
+	if len(a.Wrong) == 0 {
+		return
+	}
+	p.table("wrong", func(row func(...string)) {
+		for _, w := range a.Wrong[:min(len(a.Wrong), maxShownElems)] {
+			row(printable(w.ID), "want "+shortScalar(w.Want), "got "+shortScalar(w.Got))
+		}
+		if more := len(a.Wrong) - maxShownElems; more > 0 {
+			row(fmt.Sprintf("and %d more, which --json lists", more))
+		}
+	})
+}
+
+func perplexityText(p eval.Perplexity) string {
+	return fmt.Sprintf("%.4f ± %.4f over %d tokens in %d windows", p.Value, p.Error, p.Tokens, p.Windows)
+}
+
+// status is a line on a terminal that says how far the work is; elsewhere it is
+// nothing.
+type status struct {
+	w io.Writer // nil: no terminal
+}
+
+func newStatus(w io.Writer) *status {
+	if !isTerminal(w) {
+		w = nil
+	}
+	return &status{w}
+}
+
+const clearLine = "\r\x1b[K"
+
+func (s *status) show(format string, args ...any) {
+	if s.w != nil {
+		fmt.Fprintf(s.w, clearLine+format, args...)
+	}
+}
+
+// clear takes the line away; it may be called twice.
+func (s *status) clear() {
+	if s.w != nil {
+		fmt.Fprint(s.w, clearLine)
+	}
+}
