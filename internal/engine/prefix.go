@@ -53,12 +53,15 @@ type source struct {
 	n, at  int // as of content.usable
 }
 
-// find returns the best source, without content if there is none, and the most
-// rows that any state has in common with p, whether they can be used or not.
-// Of equal ones an idle slot is best, then what is parked, then a busy slot.
-func (x *prefixes) find(p rows) (best source, common int) {
+// find returns the best source, without content if there is none, and the row
+// where p parts from the states that have most in common with it, whether they
+// can be used or not: of rows so near to each other that one point serves them
+// all, the first. Of equal sources an idle slot is best, then what is parked,
+// then a busy slot.
+func (x *prefixes) find(p rows) (best source, parts int) {
+	var commons []int
 	offer := func(s source, reach int) {
-		common = max(common, s.fed.common(p))
+		commons = append(commons, s.fed.common(p))
 		if s.n, s.at = s.usable(p, reach); s.n > best.n {
 			best = s
 		}
@@ -76,7 +79,13 @@ func (x *prefixes) find(p rows) (best source, common int) {
 			offer(source{content: &k.content, parked: k}, k.reach)
 		}
 	}
-	return best, common
+	parts = slices.Max(commons)
+	for _, n := range commons {
+		if n > slices.Max(commons)-leastSaved {
+			parts = min(parts, n)
+		}
+	}
+	return best, parts
 }
 
 // place brings as much of p as is known into an idle slot, which there must be,
@@ -85,9 +94,9 @@ func (x *prefixes) find(p rows) (best source, common int) {
 // prompt part, and where a point would have helped.
 func (x *prefixes) place(p rows) (s *slot, cached int, logits []float32, branch int) {
 	x.clock++
-	src, common := x.find(p)
-	if common >= src.n+leastSaved && common < len(p.ids) {
-		branch = common
+	src, parts := x.find(p)
+	if parts >= src.n+leastSaved && parts < len(p.ids) {
+		branch = parts
 	}
 	if src.content == nil {
 		s = x.vacate(nil)

@@ -128,10 +128,10 @@ func (t *task) kind(id int32, p chat.Phase) TokenKind {
 		return ControlToken
 	case p == chat.PhaseReasoning:
 		return ReasoningToken
-	case p == chat.PhaseCallName || p == chat.PhaseCallArguments:
-		return ToolToken
+	case p == chat.PhaseContent:
+		return ContentToken
 	}
-	return ContentToken
+	return ToolToken // text in no part begins the name of a tool
 }
 
 // untilStop passes deltas on up to the first stop string in the content. Text
