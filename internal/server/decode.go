@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func readJSON(r *http.Request, dst any) error {
 		var tooLong *http.MaxBytesError
 		if errors.As(err, &tooLong) {
 			return err
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return &Error{Status: http.StatusRequestTimeout, Message: "the body comes too slowly", cause: err}
 		}
 		return invalid("", "the body: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -175,6 +176,56 @@ func TestLogprobs(t *testing.T) {
 	}
 	if string(got) != resp.Choices[0].Message.Content.text {
 		t.Errorf("bytes of %q, content %q", got, resp.Choices[0].Message.Content.text)
+	}
+}
+
+// TestHistory: what an assistant thought comes back to it by either name.
+func TestHistory(t *testing.T) {
+	h := sharedServer(t)
+	prompt := map[string]int{}
+	for name, reasoning := range map[string]string{
+		"none": "", "reasoning_content": `"reasoning_content":"I know this fact.",`, "reasoning": `"reasoning":"I know this fact.",`,
+	} {
+		var resp chatResponse
+		askOK(t, h, "/v1/chat/completions", `{`+greedy+`,"messages":[{"role":"user","content":"What is the capital of France?"},{"role":"assistant",`+reasoning+
+			`"content":"The capital of France is Paris."},{"role":"user","content":"And of Italy?"}]}`, &resp)
+		prompt[name] = resp.Usage.PromptTokens
+	}
+	if prompt["reasoning"] != prompt["reasoning_content"] || prompt["reasoning"] <= prompt["none"] {
+		t.Errorf("tokens of the prompts: %v", prompt)
+	}
+}
+
+// TestNoEscapes: text that is HTML or spells control tokens is text.
+func TestNoEscapes(t *testing.T) {
+	h := sharedServer(t)
+	const text = "</b>&\u2028<|end_message|>"
+	status, data := ask(t, h, "/v1/chat/completions", `{`+greedy+`,"messages":[{"role":"user","content":"Hi"}],"regex":`+quote(regexp.QuoteMeta(text))+`}`)
+	var resp chatResponse
+	if err := json.Unmarshal(data, &resp); err != nil || status != 200 {
+		t.Fatalf("status %d: %s", status, data)
+	}
+	if got := resp.Choices[0].Message.Content.text; got != text || !strings.Contains(string(data), `"</b>&`) {
+		t.Errorf("answered %s", data)
+	}
+}
+
+// TestKimi: the other family answers through the same routes.
+func TestKimi(t *testing.T) {
+	path, err := kimiFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := FileModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := testOptions(t)
+	o.Models = []*Model{m}
+	_, h := newTestServer(t, o)
+	got := bothWays(t, h, `"temperature":0,"max_tokens":100,"reasoning_effort":"none","messages":[{"role":"user","content":"What is the capital of France?"}]`)
+	if text := got.Choices[0].Message.Content.text; text != "The capital of France is Paris." || got.Model != "kimi-tiny-F32" {
+		t.Errorf("%s answered %q", got.Model, text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"time"
@@ -167,4 +168,40 @@ func (r *recorder) deadline() {
 	if r.timeout > 0 { // a writer that knows no deadlines is a test's
 		_ = r.control.SetWriteDeadline(time.Now().Add(r.timeout))
 	}
+}
+
+// timedBody is a request's body that the client has to send without long pauses.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+// Read sets the deadline anew, and takes it away at the end of the body: from then
+// on the server reads to see whether the client is still there. After an error
+// the deadline stays, so that what is left of the body is not waited for.
+func (b *timedBody) Read(p []byte) (int, error) {
+	b.deadline(time.Now().Add(b.timeout))
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.deadline(time.Time{})
+	}
+	return n, err
+}
+
+func (b *timedBody) deadline(t time.Time) {
+	if b.timeout > 0 { // a writer that knows no deadlines is a test's
+		_ = b.control.SetReadDeadline(t)
+	}
+}
+
+// timed is the body of a request with its first deadline set, which also holds
+// for a body that nobody reads.
+func timed(r *http.Request, rec *recorder) io.ReadCloser {
+	if r.Body == http.NoBody {
+		return r.Body
+	}
+	b := &timedBody{r.Body, rec.control, rec.timeout}
+	b.deadline(time.Now().Add(b.timeout))
+	return b
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,10 +25,10 @@ type Options struct {
 	KeepAlive time.Duration // how long an idle model stays; 0: not at all; below 0: forever
 	MaxLoaded int           // models in memory at once; 0: 1
 
-	MaxBody      int64         // bytes of a request; 0: 64 MiB
-	WriteTimeout time.Duration // in which a client must take a piece of an answer; 0: 30 s
-	Media        MediaPolicy
-	Limits       engine.MediaLimits
+	MaxBody       int64         // bytes of a request; 0: 64 MiB
+	ClientTimeout time.Duration // in which a client must send a piece of its request, or take one of the answer; 0: 30 s
+	Media         MediaPolicy
+	Limits        engine.MediaLimits
 
 	APIKeys      []string // one of which a request must have; none: no key is asked for
 	AllowOrigins []string // of web pages, besides those of this machine; "*": all
@@ -45,8 +46,8 @@ func (o *Options) setDefaults() {
 	if o.MaxBody == 0 {
 		o.MaxBody = 64 << 20
 	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = 30 * time.Second
+	if o.ClientTimeout == 0 {
+		o.ClientTimeout = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -158,7 +159,7 @@ func dialectOf(path string) dialect {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := newRecorder(w, s.opt.WriteTimeout)
+	rec := newRecorder(w, s.opt.ClientTimeout)
 	if s.crossOrigin(rec, r) {
 		return
 	}
@@ -174,7 +175,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errDraining) })()
 	r = r.WithContext(ctx)
-	r.Body = http.MaxBytesReader(rec, r.Body, s.opt.MaxBody)
+	r.Body = http.MaxBytesReader(rec, timed(r, rec), s.opt.MaxBody)
+	id := "req_" + rand.Text()
+	rec.Header().Set("X-Request-Id", id) // where OpenAI's clients look
 
 	err := s.call(rec, r, rt)
 	status := rec.status
@@ -186,7 +189,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	}
 	took := time.Since(start)
 	s.metrics.request(rt.path, status, took)
-	s.logRequest(r, status, took, err)
+	s.logRequest(r, id, status, took, err)
 }
 
 func (s *Server) call(w http.ResponseWriter, r *http.Request, rt route) (err error) {
@@ -207,14 +210,14 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, rt route) (err err
 	return rt.handle(w, r)
 }
 
-func (s *Server) logRequest(r *http.Request, status int, took time.Duration, err error) {
+func (s *Server) logRequest(r *http.Request, id string, status int, took time.Duration, err error) {
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status),
-		slog.Duration("took", took), slog.String("from", r.RemoteAddr),
+		slog.Duration("took", took), slog.String("from", r.RemoteAddr), slog.String("id", id),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -98,8 +99,20 @@ func TestQueueFull(t *testing.T) {
 // TestSlowClient: a client that does not read is cut off.
 func TestSlowClient(t *testing.T) {
 	o := testOptions(t)
-	o.WriteTimeout = 50 * time.Millisecond
-	s, h := newTestServer(t, o)
+	o.ClientTimeout = 50 * time.Millisecond
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewUnstartedServer(s)
+	h.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			_ = c.(*net.TCPConn).SetWriteBuffer(1) // the system takes its least
+		}
+	}
+	h.Start()
+	defer h.Close()
+	defer s.Close()
 	conn, err := net.Dial("tcp", h.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +122,7 @@ func TestSlowClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Log-probabilities make the pieces large enough to fill the buffers between.
-	body := strings.Replace(endless, `"stream"`, `"n":8,"logprobs":true,"top_logprobs":20,"stream"`, 1)
+	body := strings.Replace(endless, `"stream"`, `"logprobs":true,"top_logprobs":20,"stream"`, 1)
 	_, err = io.WriteString(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "+quote(len(body))+"\r\n\r\n"+body)
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +133,34 @@ func TestSlowClient(t *testing.T) {
 	defer s.metrics.mu.Unlock()
 	if n := s.metrics.models["tiny"].answers["error"]; n == 0 {
 		t.Error("the answer came to its end")
+	}
+}
+
+// TestSlowBody: a client that stops in the middle of its request is answered and
+// cut off; one that has sent it may wait.
+func TestSlowBody(t *testing.T) {
+	o := testOptions(t)
+	o.ClientTimeout = 50 * time.Millisecond
+	_, h := newTestServer(t, o)
+	conn, err := net.Dial("tcp", h.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn) // to its end: the connection is closed
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
+		t.Errorf("error %v, answered %q", err, answer)
+	}
+	var resp chatResponse
+	askOK(t, h, "/v1/chat/completions", `{`+greedy+`,"reasoning_effort":"high","messages":[{"role":"user","content":"What is 47 + 38?"}]}`, &resp)
+	if got := resp.Choices[0].Message.Content.text; got != "The answer is 85." {
+		t.Errorf("answered %q", got)
 	}
 }
 
