@@ -42,7 +42,7 @@ func serveFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "allow-media-host", Usage: "fetch media from `HOST`, whatever its address; may be repeated"},
 		&cli.StringFlag{Name: "allow-files", Usage: "read media from files below `DIR`"},
 		&cli.IntFlag{Name: "max-body", Value: 64, Usage: "refuse requests of more than `MIB`"},
-		&cli.DurationFlag{Name: "write-timeout", Value: 30 * time.Second, Usage: "end an answer whose client does not take a piece of it within `TIME`"},
+		&cli.DurationFlag{Name: "client-timeout", Value: 30 * time.Second, Usage: "give a client `TIME` to send a piece of its request, or to take one of the answer"},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 30 * time.Second, Usage: "at the end let requests at work go on for `TIME`"},
 	}
 }
@@ -79,7 +79,7 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 	if cache <= 0 {
 		cache = -1 // none, in the engine's words
 	}
-	for _, name := range []string{"write-timeout", "drain-timeout"} {
+	for _, name := range []string{"client-timeout", "drain-timeout"} {
 		if c.Duration(name) <= 0 {
 			return nil, usagef("--%s %s: want more than 0", name, c.Duration(name))
 		}
@@ -91,7 +91,7 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 		Parallel: c.Int("parallel"), Queue: c.Int("queue"), CacheRAM: cache,
 		Threads: c.Int("threads"), Context: c.Int("ctx-size"), Batch: c.Int("batch-size"), UBatch: c.Int("ubatch-size"), KV: kv, NoMmap: c.Bool("no-mmap"),
 	}
-	o.server.MaxLoaded, o.server.MaxBody, o.server.WriteTimeout = c.Int("max-loaded"), int64(c.Int("max-body"))<<20, c.Duration("write-timeout")
+	o.server.MaxLoaded, o.server.MaxBody, o.server.ClientTimeout = c.Int("max-loaded"), int64(c.Int("max-body"))<<20, c.Duration("client-timeout")
 	o.server.APIKeys, o.server.AllowOrigins = c.StringSlice("api-key"), c.StringSlice("allow-origin")
 	o.server.Media = server.MediaPolicy{Hosts: c.StringSlice("allow-media-host"), FilesDir: c.String("allow-files")}
 	o.server.Version, o.server.Log = versionLine(), o.log
