@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/inkling-go/inkling/internal/chat"
@@ -24,6 +25,9 @@ func (o *runOptions) adopt(m *store.Model) {
 		if p.from != nil && !o.given(p.flag) {
 			*p.to = max(*p.from, 0) // below 0: no limit
 		}
+	}
+	if !o.given("threads") { // the model may have been made on a larger machine
+		o.engine.Threads = min(o.engine.Threads, runtime.NumCPU())
 	}
 	o.request.Stop = m.Params.Stop
 	if seed := m.Params.Seed; seed != nil && *seed >= 0 && !o.given("seed") {

@@ -15,7 +15,8 @@ import (
 type variant struct {
 	stem  string   // path without part number and .gguf
 	quant string   // as the name has it, in upper case; may be empty
-	parts []string // paths, in order; "" for one that is missing
+	count int      // of its parts
+	parts []string // paths of those that are there, in order
 }
 
 // chosen are the paths of the files that make a model.
@@ -37,9 +38,6 @@ var defaultQuants = []string{"Q4_K_M", "UD-Q4_K_M", "Q8_0"}
 // published type, and what loses least.
 var companionQuants = []string{"", "BF16", "F16", "FP16", "F32", "FP32", "Q8_0"}
 
-// maxParts bounds what a file name can claim.
-const maxParts = 9999
-
 // variants sorts GGUF files into models, projectors and files for multi-token
 // prediction.
 func variants(paths []string) (models, mmprojs, mtps []variant) {
@@ -55,7 +53,7 @@ func variants(paths []string) (models, mmprojs, mtps []variant) {
 			count, _ = strconv.Atoi(m[2])
 			stem = p[:len(p)-len(m[0])]
 		}
-		if no < 1 || no > count || count > maxParts {
+		if no < 1 || no > count {
 			continue
 		}
 		key := fmt.Sprintf("%s %d", stem, count)
@@ -63,9 +61,12 @@ func variants(paths []string) (models, mmprojs, mtps []variant) {
 		if !ok {
 			i = len(all)
 			index[key] = i
-			all = append(all, variant{stem: stem, quant: quantOf(stem), parts: make([]string, count)})
+			all = append(all, variant{stem: stem, quant: quantOf(stem), count: count})
 		}
-		all[i].parts[no-1] = p
+		all[i].parts = append(all[i].parts, p)
+	}
+	for _, v := range all {
+		slices.Sort(v.parts) // their names differ in the number alone
 	}
 	slices.SortFunc(all, func(a, b variant) int { return strings.Compare(a.stem, b.stem) })
 	for _, v := range all {
@@ -135,14 +136,24 @@ func chooseFile(dir, name string, paths []string) (chosen, error) {
 
 // with adds what belongs to a model, which must be complete.
 func (v variant) with(source string, mmprojs, mtps []variant) (chosen, error) {
-	if i := slices.Index(v.parts, ""); i >= 0 {
-		return chosen{}, fmt.Errorf("%s: %s is split, and its part %d of %d is missing", source, v.stem, i+1, len(v.parts))
+	if len(v.parts) != v.count {
+		return chosen{}, fmt.Errorf("%s: %s is split, and part %d of %d is missing", source, v.stem, v.firstMissing(), v.count)
 	}
 	return chosen{
 		model:  v.parts,
 		mmproj: companion(v, mmprojs, companionQuants),
 		mtp:    companion(v, mtps, append([]string{v.quant}, companionQuants...)),
 	}, nil
+}
+
+// firstMissing is the number of the first part that is not there.
+func (v variant) firstMissing() int {
+	for i, p := range v.parts {
+		if m := partName.FindStringSubmatch(p); m != nil && m[1] != fmt.Sprintf("%05d", i+1) {
+			return i + 1
+		}
+	}
+	return len(v.parts) + 1
 }
 
 func chooseModel(source, tag string, models []variant) (variant, error) {
@@ -184,7 +195,7 @@ func available(models []variant) []string {
 func companion(model variant, files []variant, quants []string) string {
 	best, bestRank := "", [3]int{}
 	for _, v := range files {
-		if len(v.parts) != 1 {
+		if v.count != 1 {
 			continue
 		}
 		relation := related(path.Base(v.stem), v.quant, path.Base(model.stem))

@@ -59,7 +59,7 @@ func TestChooseErrors(t *testing.T) {
 		paths []string
 		want  string
 	}{
-		{"missing part", []string{"m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, "s: m-Q8_0 is split, and its part 2 of 3 is missing"},
+		{"missing part", []string{"m-Q8_0-00001-of-00003.gguf", "m-Q8_0-00003-of-00003.gguf"}, "s: m-Q8_0 is split, and part 2 of 3 is missing"},
 		{"projector only", []string{"mmproj-F16.gguf"}, "s: no GGUF file of a model"},
 		{"impossible part", []string{"m-00004-of-00003.gguf"}, "s: no GGUF file of a model"},
 	} {

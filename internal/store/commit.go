@@ -7,12 +7,9 @@ import (
 	"time"
 )
 
-// commit gives a model its name, in place of the one that may have it. Its blobs
-// are held.
+// commit gives a model its name, in place of the one that may have it. Its files
+// have been checked, and their blobs are held.
 func (s *Store) commit(ctx context.Context, n Name, m *manifest) (*Model, error) {
-	if err := checkFiles(m.Files); err != nil {
-		return nil, err
-	}
 	m.Version, m.Name, m.Modified = manifestVersion, n.String(), time.Now().UTC().Truncate(time.Second)
 	unlock, err := s.lock(ctx, true)
 	if err != nil {

@@ -182,7 +182,7 @@ func TestSplitFolder(t *testing.T) {
 	}
 	check(t, os.Remove(filepath.Join(dir, "big-00002-of-00002.gguf")))
 	_, err := s.Create(t.Context(), "x", &Modelfile{From: []From{{Ref: "."}}, Dir: dir}, nil)
-	if err == nil || !strings.Contains(err.Error(), "its part 2 of 2 is missing") {
+	if err == nil || !strings.Contains(err.Error(), "part 2 of 2 is missing") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -143,6 +143,7 @@ type hubFile struct {
 const (
 	maxListPage  = 32 << 20
 	maxListPages = 1000
+	maxListFiles = 100_000
 )
 
 // list returns the files of a repository.
@@ -159,7 +160,9 @@ func (h *hub) list(ctx context.Context, n Name) ([]hubFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, page...)
+		if files = append(files, page...); len(files) > maxListFiles {
+			return nil, fmt.Errorf("%s: the repository has more than %d files", n, maxListFiles)
+		}
 		if link == "" {
 			return files, nil
 		}

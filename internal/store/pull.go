@@ -90,7 +90,7 @@ func wantedFiles(n Name, all []hubFile) ([]wanted, error) {
 	var paths []string
 	checkpoint := false
 	for _, f := range all {
-		if f.Type == "directory" {
+		if _, twice := byPath[f.Path]; twice || f.Type == "directory" {
 			continue
 		}
 		byPath[f.Path] = f
