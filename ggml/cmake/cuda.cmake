@@ -1,11 +1,14 @@
-# Builds the CUDA (and HIP) module with the flash-attention kernels of some head
-# sizes only: all of them take most of the build's time and half of its size.
+# The CUDA (and HIP) module is built from a copy of ggml's sources, with two changes:
 #
-# The sources are copied, and in the copy the other sizes are taken out of
-# ggml's supports_op first and then out of the dispatchers and the instances:
-# what is not built is refused when a graph is planned, never at run time.
+# - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
+#   columns (and more of expert banks) through tensor cores that round F32 to 11
+#   bits, whatever NVIDIA_TF32_OVERRIDE says: routers would choose other experts.
+# - Flash attention for some head sizes only, unless none are named: all of them
+#   take most of the build's time and half of its size. The others are taken out of
+#   ggml's supports_op first, then out of the dispatchers and the instances: what is
+#   not built is refused when a graph is planned, never at run time.
 #
-#   inkling_fattn_copy(<ggml tree> <folder for the copy> <size of keys>...)
+#   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
 #
 # A tree that is not written as the patterns below expect is an error that says so.
 
@@ -15,12 +18,12 @@ set(inkling_fattn_known 40 64 72 80 96 112 128 256 512 576)
 function(inkling_edit variable pattern replacement)
   string(REGEX REPLACE "${pattern}" "${replacement}" edited "${${variable}}")
   if(edited STREQUAL "${${variable}}")
-    message(FATAL_ERROR "${file}: not written as ggml/cmake/fattn.cmake expects (${pattern}): build all head sizes with FULL=1")
+    message(FATAL_ERROR "${file}: not written as ggml/cmake/cuda.cmake expects (${pattern}): take another tree, or change the pattern")
   endif()
   set(${variable} "${edited}" PARENT_SCOPE)
 endfunction()
 
-function(inkling_fattn_copy tree copy)
+function(inkling_cuda_copy tree copy)
   set(kept ${ARGN})
   file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_FILE}" script)
   set(stamp "${tree} ${kept} ${script}")
@@ -42,9 +45,21 @@ function(inkling_fattn_copy tree copy)
     endif()
   endforeach()
 
+  set(cuda "${copy}/src/ggml-cuda")
+  set(file "${cuda}/mmf.cu")
+  file(READ "${file}" text)
+  inkling_edit(text "        case GGML_TYPE_F32:\n            return ampere_mma_available\\(cc\\);" "        case GGML_TYPE_F32:\n            return false;")
+  file(WRITE "${file}" "${text}")
+  if(kept)
+    inkling_keep_fattn("${cuda}" ${kept})
+  endif()
+  file(WRITE "${copy}/stamp" "${stamp}")
+endfunction()
+
+function(inkling_keep_fattn cuda)
+  set(kept ${ARGN})
   set(others ${inkling_fattn_known})
   list(REMOVE_ITEM others ${kept})
-  set(cuda "${copy}/src/ggml-cuda")
   list(TRANSFORM kept PREPEND "case " OUTPUT_VARIABLE cases)
   list(JOIN cases ": " cases)
 
@@ -80,5 +95,4 @@ function(inkling_fattn_copy tree copy)
     endforeach()
     file(WRITE "${file}" "${text}")
   endforeach()
-  file(WRITE "${copy}/stamp" "${stamp}")
 endfunction()
