@@ -60,12 +60,14 @@ func (c *Calls) Name(text []byte) (begins, whole bool) {
 	return begins, whole
 }
 
-// Body is how the body of a call that is named by text begins.
-func (c *Calls) Body(text []byte) []byte {
+// Schema is the JSON schema of the body of a call that is named by text: an object, in which Inkling's arguments are one of two
+// members.
+func (c *Calls) Schema(text []byte) []byte {
 	if !c.inBody {
-		return nil
+		return []byte(`{"type":"object"}`)
 	}
-	return append(appendString([]byte(`{"name":`), string(text)), `,"args":`...)
+	return append(appendString([]byte(`{"type":"object","properties":{"name":{"const":`), string(text)),
+		`},"args":{"type":"object"}},"required":["name","args"],"additionalProperties":false}`...)
 }
 
 // ToolNames returns the names of declared tools.

@@ -104,8 +104,12 @@ func TestCallNames(t *testing.T) {
 		}
 	}
 	calls, _ := NewCalls(inkling, []string{`say "x"`})
-	if got, want := string(calls.Body([]byte(`say "x"`))), `{"name":"say \"x\"","args":`; got != want {
-		t.Errorf("body %q, want %q", got, want)
+	want := `{"type":"object","properties":{"name":{"const":"say \"x\""},"args":{"type":"object"}},"required":["name","args"],"additionalProperties":false}`
+	if got := string(calls.Schema([]byte(`say "x"`))); got != want {
+		t.Errorf("schema %s, want %s", got, want)
+	}
+	if calls, _ = NewCalls(kimiVocab(t), nil); string(calls.Schema(nil)) != `{"type":"object"}` {
+		t.Errorf("Kimi's schema %s", calls.Schema(nil))
 	}
 }
 

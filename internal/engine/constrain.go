@@ -19,11 +19,11 @@ type constraint struct {
 	calls   *chat.Calls      // nil: no call may be made
 	must    bool             // a call has to come
 
-	thought bool   // thinking has ended once
-	said    bool   // content has ended
-	called  bool   // a call has ended
-	part    []byte // of a call: its name, then its body
-	body    []byte // what the body of the call begins with
+	thought bool             // thinking has ended once
+	said    bool             // content has ended
+	called  bool             // a call has ended
+	part    []byte           // the text of the part so far
+	body    *grammar.Matcher // of the call that is being written
 
 	bits []uint64
 }
@@ -63,11 +63,14 @@ func (e *Engine) constrain(r *Request, parser chat.Parser) (c *constraint, never
 	return c, never, nil
 }
 
+// free reports that there is nothing to keep, or that what had to come has come.
+func (c *constraint) free() bool { return c == nil || c.matcher == nil && !c.must }
+
 // allowed returns a bit for each id that may come next, nil for all. The slice
 // is valid until the next call.
 func (c *constraint) allowed() ([]uint64, error) {
-	if c == nil || c.matcher == nil && !c.must {
-		return nil, nil // what had to come has come
+	if c.free() {
+		return nil, nil
 	}
 	clear(c.bits)
 	m := c.parser.Moves()
@@ -171,49 +174,54 @@ func (c *constraint) allowName(m chat.Moves) {
 }
 
 func (c *constraint) allowBody(m chat.Moves) {
-	n := len(c.part)
-	if n >= len(c.body) {
+	if c.body == nil {
 		c.allowText()
 		c.allow(m.Leave)
 		return
 	}
-	rest := c.body[n:]
-	for id, piece := range c.pieces {
-		if piece != nil && piece[0] == rest[0] && (bytes.HasPrefix(rest, piece) || bytes.HasPrefix(piece, rest)) {
-			c.bits[id/64] |= 1 << (id % 64)
-		}
+	copy(c.bits, c.body.Allowed())
+	if c.body.CanEnd() {
+		c.allow(m.Leave)
 	}
 }
 
 // accept notes a token. before is the phase that it was generated in; the parser
 // has seen it.
 func (c *constraint) accept(id int32, before chat.Phase) error {
-	if c == nil {
+	if c.free() {
 		return nil
 	}
 	after := c.parser.Phase()
 	piece := c.pieces[id]
-	if before == chat.PhaseContent && after == before && piece != nil && c.matcher != nil && !c.matcher.Accept(id) {
+	matcher := c.matcher
+	switch before {
+	case chat.PhaseContent:
+	case chat.PhaseCallArguments:
+		matcher = c.body
+	default:
+		matcher = nil
+	}
+	if after == before && piece != nil && matcher != nil && !matcher.Accept(id) {
 		return fmt.Errorf("token %d (%q) is not what the grammar allows", id, piece)
 	}
 	c.part = append(c.part, piece...)
 	if before == after {
 		return nil
 	}
-	switch {
-	case after == chat.PhaseCallArguments:
-		c.body = nil
-		if c.calls != nil {
-			c.body = c.calls.Body(c.part)
+	if after == chat.PhaseCallArguments && c.calls != nil {
+		g, err := grammar.FromJSONSchema(c.calls.Schema(c.part))
+		if err != nil {
+			return fmt.Errorf("a call of %q: %w", c.part, err)
 		}
-		c.part = nil
-	case after != chat.PhaseCallName || before != chat.PhaseOpen: // a name may begin in no part
+		c.body = g.Matcher(c.tokens)
+	}
+	if after != chat.PhaseCallName || before != chat.PhaseOpen { // a name may begin in no part
 		c.part = nil
 	}
 	c.thought = c.thought || before == chat.PhaseReasoning
 	c.said = c.said || before == chat.PhaseContent && after == chat.PhaseOpen && !c.must
 	if before == chat.PhaseCallArguments {
-		c.called, c.must = true, false
+		c.called, c.must, c.body = true, false, nil
 	}
 	return nil
 }
