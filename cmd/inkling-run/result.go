@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -21,6 +22,8 @@ type result struct {
 	Usage          usage      `json:"usage"`
 	Timings        timings    `json:"timings"`
 	Seed           uint64     `json:"seed"`
+	Devices        []string   `json:"devices,omitempty"` // that the model is on, the main one first
+	GraphSplits    int        `json:"graph_splits,omitempty"`
 }
 
 type toolCall struct {
@@ -73,6 +76,15 @@ func newResult(res *engine.Result, s *session) result {
 		r.Text, r.Reasoning = s.eng.Spell(res.IDs), ""
 	}
 	return r
+}
+
+// addDevices notes where the answer was computed.
+func (r *result) addDevices(ctx context.Context, e *engine.Engine) (err error) {
+	for _, d := range e.Choice().Devices {
+		r.Devices = append(r.Devices, d.Name())
+	}
+	r.GraphSplits, err = e.Splits(ctx)
+	return err
 }
 
 func toolCalls(calls []chat.ToolCall) []toolCall {

@@ -33,7 +33,7 @@ a line of JSON. Speeds go to standard error, if that is a terminal or with -v.
 
 With --json there is one object on standard output and nothing else: text,
 reasoning, tool_calls, token_ids, prompt_token_ids, finish_reason (stop, length,
-tool_calls), usage, timings, seed.
+tool_calls), usage, timings, seed, devices, graph_splits.
 
 Settings of sampling that are not given are those that the model's file
 recommends.
@@ -78,7 +78,11 @@ func runOnce(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	if o.json {
-		return printResult(o.stdout, newResult(res, s))
+		r := newResult(res, s)
+		if err := r.addDevices(ctx, s.eng); err != nil {
+			return err
+		}
+		return printResult(o.stdout, r)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // runFlags returns the options of run.
 func runFlags() []cli.Flag {
 	const theModels = "the model's"
-	return slices.Concat(attachFlags(), mediaFlags(), layoutFlags(), []cli.Flag{
+	return slices.Concat(attachFlags(), mediaFlags(), layoutFlags(), deviceFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "system", Usage: "system message `TEXT`"},
 		&cli.StringFlag{Name: "effort", Usage: "how long to think: `LEVEL` none, minimal, low, medium, high, xhigh, max, or a number from 0 to 0.99", DefaultText: "high"},
 		&cli.StringFlag{Name: "messages", Usage: "the conversation in JSON `FILE`, a list of messages or an object with messages and tools, in place of a prompt; paths in it count from its folder"},
@@ -124,7 +124,12 @@ func (o *runOptions) setEngine(c *cli.Context) error {
 			return usagef("--%s %d: want at least 1", name, n)
 		}
 	}
+	where, err := devicesFrom(c)
+	if err != nil {
+		return err
+	}
 	o.engine = engine.Options{
+		Devices: where,
 		MMProj:  c.String("mmproj"),
 		Threads: c.Int("threads"),
 		Context: c.Int("ctx-size"),

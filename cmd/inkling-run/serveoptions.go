@@ -20,7 +20,7 @@ import (
 
 // serveFlags returns the options of serve.
 func serveFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(deviceFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "host", Usage: "listen on `ADDRESS`, which may have a port", DefaultText: "INKLING_HOST, OLLAMA_HOST or 127.0.0.1"},
 		&cli.StringFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", DefaultText: "11434"},
 
@@ -44,7 +44,7 @@ func serveFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-body", Value: 64, Usage: "refuse requests of more than `MIB`"},
 		&cli.DurationFlag{Name: "client-timeout", Value: 30 * time.Second, Usage: "give a client `TIME` to send a piece of its request, or to take one of the answer"},
 		&cli.DurationFlag{Name: "drain-timeout", Value: 30 * time.Second, Usage: "at the end let requests at work go on for `TIME`"},
-	}
+	}...)
 }
 
 // serveOptions are the command line of serve.
@@ -87,7 +87,12 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 	if slices.Contains(c.StringSlice("api-key"), "") {
 		return nil, usagef("--api-key: a key is empty")
 	}
+	where, err := devicesFrom(c)
+	if err != nil {
+		return nil, err
+	}
 	o.server.Engine = engine.Options{
+		Devices:  where,
 		Parallel: c.Int("parallel"), Queue: c.Int("queue"), CacheRAM: cache,
 		Threads: c.Int("threads"), Context: c.Int("ctx-size"), Batch: c.Int("batch-size"), UBatch: c.Int("ubatch-size"), KV: kv, NoMmap: c.Bool("no-mmap"),
 	}
