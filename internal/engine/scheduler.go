@@ -29,7 +29,7 @@ type scheduler struct {
 
 // newScheduler divides a cache into slots.
 func newScheduler(e *Engine, cache models.Cache) *scheduler {
-	s := &scheduler{e: e, spec: newSpeculation(&e.opt, e.model), prefixes: &prefixes{cache: cache, limit: e.opt.CacheRAM}, work: newWorkspace(e.model.Config().Vocab)}
+	s := &scheduler{e: e, spec: newSpeculation(e), prefixes: &prefixes{cache: cache, limit: e.opt.CacheRAM}, work: newWorkspace(e.model.Config().Vocab)}
 	for i := range cache.Seqs() {
 		s.slots = append(s.slots, &slot{cache: cache, seq: i})
 	}

@@ -67,9 +67,10 @@ type speculation struct {
 }
 
 // newSpeculation prepares guesses as the options say.
-func newSpeculation(o *Options, m models.Model) *speculation {
+func newSpeculation(e *Engine) *speculation {
+	o := &e.opt
 	s := &speculation{adapt: o.Draft == 0, paces: map[int]*pace{}}
-	d, ok := m.(models.Drafter)
+	d, ok := e.model.(models.Drafter)
 	switch {
 	case o.Draft == NoDraft:
 		return s
@@ -84,7 +85,7 @@ func newSpeculation(o *Options, m models.Model) *speculation {
 		s.most = min(o.Draft, s.drafter.MaxDraft())
 	}
 	if len(o.Accept) > 0 {
-		s.coin = &coin{rates: o.Accept, rng: rand.New(rand.NewPCG(1, 1))}
+		s.coin = &coin{rates: o.Accept, rng: rand.New(rand.NewPCG(1, 1)), e: e}
 	}
 	return s
 }
@@ -131,6 +132,9 @@ func (s *speculation) guess(c models.Cache, ts []*task) (ds []models.Draft, n in
 	if err := s.drafter.Draft(c, ds, n); err != nil {
 		return nil, 0, fmt.Errorf("guessing %d tokens: %w", n, err)
 	}
+	if s.coin != nil {
+		s.coin.tame(ds)
+	}
 	if !slices.ContainsFunc(ds, func(d models.Draft) bool { return len(d.Guess) > 0 }) {
 		n = 0
 	}
@@ -176,7 +180,7 @@ func (s *scheduler) verify(r *round, t *task, guess []int32, logits []float32) {
 	for {
 		row := logits[(known-1+right)*vocab:][:vocab]
 		if s.spec.coin != nil {
-			s.spec.coin.toss(s.e, row, guess[right:], right)
+			s.spec.coin.toss(row, guess[right:], right)
 		}
 		done, err = t.take(s.work, row)
 		same = right < len(guess) && err == nil && t.p.ids[len(t.p.ids)-1] == guess[right]
@@ -219,15 +223,36 @@ func (s *scheduler) cutBack(r *round, t *task, n, computed int) {
 // coin accepts guesses by chance in place of comparing them, for measuring what
 // guesses of some quality would be worth.
 type coin struct {
+	e     *Engine
 	rates []float64 // by how far ahead; the last one holds beyond
 	rng   *rand.Rand
 }
 
+// tame puts text in place of guesses that would change how an answer goes on.
+func (c *coin) tame(ds []models.Draft) {
+	plain := int32(0)
+	for c.wild(plain) {
+		plain++
+	}
+	for _, d := range ds {
+		for i, id := range d.Guess {
+			if c.wild(id) {
+				d.Guess[i] = plain
+			}
+		}
+	}
+}
+
+// wild reports whether a token is a mark of the protocol or never sampled.
+func (c *coin) wild(id int32) bool {
+	return c.e.stops[id] || c.e.vocab.Control(id) || slices.Contains(c.e.never, id)
+}
+
 // toss changes logits so that the guess is what is chosen, or is not, and no
 // answer ends.
-func (c *coin) toss(e *Engine, logits []float32, guess []int32, depth int) {
+func (c *coin) toss(logits []float32, guess []int32, depth int) {
 	never := float32(math.Inf(-1))
-	for id := range e.stops {
+	for id := range c.e.stops {
 		if int(id) < len(logits) {
 			logits[id] = never
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -287,5 +288,48 @@ func TestMTPFiles(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestStateAfterRounds: after a thousand rounds of right and wrong tokens a sequence
+// is what it is when it gets the right ones at once: its logits, what it generates,
+// and what is guessed.
+func TestStateAfterRounds(t *testing.T) {
+	m := loadTiny(t, 2)
+	const rounds = 1000
+	ids := tokens(3*rounds+1, 6)
+	c := newTestCache(t, m, 4096, binding.F32)
+	rng := rand.New(rand.NewPCG(6, 6))
+	n := 0
+	for range rounds {
+		right := 1 + rng.IntN(3)
+		b := models.Batch{Tokens: slices.Clone(ids[n : n+right]), Outputs: []int32{0}}
+		for range rng.IntN(6) {
+			b.Tokens = append(b.Tokens, int32(rng.IntN(1000)))
+		}
+		if n > 0 && rng.IntN(2) == 0 {
+			guess(t, m, c, 0, ids[:n+1], 1+rng.IntN(2))
+		}
+		feed(t, m, c, b)
+		n += right
+		if err := c.Truncate(0, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := newTestCache(t, m, 4096, binding.F32)
+	feed(t, m, fresh, models.Batch{Tokens: ids[:n], Outputs: []int32{0}})
+	known := slices.Clone(ids[:n+1])
+	for range 24 {
+		if got, want := guess(t, m, c, 0, known, 2), guess(t, m, fresh, 0, known, 2); !slices.Equal(got, want) {
+			t.Errorf("behind %d tokens: guesses %v, want %v", len(known), got, want)
+		}
+		last := known[len(known)-1:]
+		got, want := forward(t, m, c, last, false), forward(t, m, fresh, last, false)
+		testutil.Close(t, "logits", got, want, wrapTol)
+		id := int32(testutil.Argmax(want))
+		if other := int32(testutil.Argmax(got)); other != id {
+			t.Fatalf("token %d is %d, want %d", len(known), other, id)
+		}
+		known = append(known, id)
 	}
 }
