@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,11 @@ import (
 	"github.com/inkling-go/inkling/models/inkling"
 )
 
-const mediaDescription = `Prints what an Inkling model gets of pictures, sounds and videos: their size, the
-tiles or frames that they are cut into, and the tokens that these take in a
-prompt. Pictures are prepared as for the published models, or as --mmproj says.
+const mediaDescription = `Prints what a model gets of pictures, sounds and videos: their size, the tiles or
+frames that they are cut into, and the tokens that these take in a prompt. They are
+prepared as for the published Inkling models, or as --mmproj says. With a projector
+of a Kimi model pictures and clips are shown as its tower sees them.
+
 A video (FILE, folder or pattern f%03d.png of numbered pictures, with
 FILE:fps=F:frames=N for settings of its own) is taken as pairs of neighbouring
 frames, which is experimental. GIF, PNG and WebP files are pictures unless
@@ -48,13 +51,14 @@ func mediaCommand() *cli.Command {
 			&cli.StringFlag{Name: "as", Usage: "take the files as `KIND`: image, audio or video", DefaultText: "what they are"},
 			&cli.StringFlag{Name: "mmproj", Usage: "projector `FILE` that says how pictures are cut", DefaultText: "the published models' way"},
 			&cli.StringFlag{Name: "dump", Usage: "write what the file becomes to `OUT`.npy or OUT.png"},
-		}, mediaFlags()...),
+		}, slices.Concat(mediaFlags(), layoutFlags())...),
 		OnUsageError: onUsageError,
 		Action: func(c *cli.Context) error {
 			v, err := newViewer(c)
 			if err != nil {
 				return err
 			}
+			defer v.close()
 			return abandonable(c.Context, func(ctx context.Context) error {
 				for _, f := range c.Args().Slice() {
 					if err := v.show(ctx, f); err != nil {
@@ -77,6 +81,15 @@ type viewer struct {
 	tiles media.TileConfig
 	as    chat.Kind // chat.Text: as they are
 	dump  string
+
+	tower  *tower           // in place of tiles, of a Kimi model's projector
+	layout media.ClipLayout // for it; empty: its own
+}
+
+func (v *viewer) close() {
+	if v.tower != nil {
+		v.tower.close()
+	}
 }
 
 func newViewer(c *cli.Context) (*viewer, error) {
@@ -106,7 +119,7 @@ func newViewer(c *cli.Context) (*viewer, error) {
 		return nil, usagef("--dump takes one file, not %d", c.NArg())
 	}
 	if path := c.String("mmproj"); path != "" {
-		if v.tiles, err = readTiles(path); err != nil {
+		if err := v.openProjector(c, path); err != nil {
 			return nil, err
 		}
 	}
@@ -116,16 +129,35 @@ func newViewer(c *cli.Context) (*viewer, error) {
 	return v, nil
 }
 
-func readTiles(path string) (media.TileConfig, error) {
+// openProjector reads how pictures are cut, or opens the tower that sees them.
+func (v *viewer) openProjector(c *cli.Context, path string) (err error) {
+	layout, patches := media.ClipLayout(c.String("video-layout")), c.Int("max-clip-patches")
+	switch {
+	case c.IsSet("video-layout") && layout != media.LayoutClip && layout != media.LayoutChunks:
+		return usagef("--video-layout %q: want %s or %s", layout, media.LayoutClip, media.LayoutChunks)
+	case c.IsSet("max-clip-patches") && patches < 1:
+		return usagef("--max-clip-patches %d: want at least 1", patches)
+	}
 	f, err := gguf.Open(path)
 	if err != nil {
-		return media.TileConfig{}, err
+		return err
 	}
 	defer f.Close()
-	if kind, err := f.StrOr("clip.projector_type", ""); err != nil || kind != "" { // Inkling's say it for each tower
-		return media.TileConfig{}, cmp.Or(err, fmt.Errorf("%s: the projector is of kind %q; this shows what Inkling's get", path, kind))
+	kind, err := f.StrOr("clip.projector_type", "") // Inkling's say it for each tower
+	switch {
+	case err != nil:
+		return err
+	case kind == "":
+		v.tiles, err = inkling.ReadTiles(f)
+		return err
+	case v.dump != "":
+		return usagef("--dump writes what Inkling's models get, and %s is of another kind", path)
 	}
-	return inkling.ReadTiles(f)
+	v.layout = layout
+	if v.tower, err = openTower(path, patches); v.tower == nil && err == nil {
+		err = fmt.Errorf("%s: a projector of kind %q is not shown", path, kind)
+	}
+	return err
 }
 
 // show describes one file, and writes the dump.
@@ -136,10 +168,12 @@ func (v *viewer) show(ctx context.Context, source string) error {
 	}
 	v.text.Reset()
 	fmt.Fprintln(&v.text, describe(p))
-	switch p.Kind {
-	case chat.Audio:
+	switch {
+	case v.tower != nil:
+		err = v.towerShow(ctx, p)
+	case p.Kind == chat.Audio:
 		err = v.sound(ctx, p)
-	case chat.Video:
+	case p.Kind == chat.Video:
 		err = v.video(ctx, p)
 	default:
 		err = v.picture(ctx, p)
@@ -262,7 +296,7 @@ func (v *viewer) video(ctx context.Context, p chat.Part) error {
 	}
 	rows, cols := media.TileCount(w, h, v.tiles)
 	n := len(clip.Frames) / 2
-	v.line("tokens", "%d in %d pictures of %d", n*rows*cols, n, rows*cols)
+	v.line("tokens", "%d in %d pictures of %d, besides those of the times between them", n*rows*cols, n, rows*cols)
 	if v.dump == "" {
 		return nil
 	}
