@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// endless is a request that is answered until the context is full.
-const endless = `{"model":"tiny","temperature":3,"logit_bias":{"1216":-100,"1220":-100},"stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+// endless is a request whose answer must be longer than the context.
+var endless = `{"model":"tiny","temperature":1,"reasoning_effort":"none","regex":"` + strings.Repeat("[a-z]{1000}", 12) + `","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
 
 // begin sends a request and returns its answer once that has begun.
 func begin(t *testing.T, ctx context.Context, url, body string) *http.Response {
