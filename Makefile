@@ -99,6 +99,10 @@ test-huge: headers ## the converter's memory on a checkpoint of 8 GB (writes 15 
 test-compat: headers ## that gguf-parser-go reads every file the converter writes (needs the network the first time)
 	cd test/compat/gguf && go test -count=1 -timeout 30m ./...
 
+.PHONY: test-browser
+test-browser: demo ## the web page in Chromium (CHROME=/usr/bin/chromium), with Node.js and npm
+	cd test/browser && npm ci --silent && npm test
+
 # -p 1: the lines come in the order of the packages.
 PARITY := $(CURDIR)/build/parity.jsonl
 .PHONY: parity
