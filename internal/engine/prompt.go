@@ -13,11 +13,7 @@ import (
 // prompt renders a request into rows.
 func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 	if r.Raw {
-		p := rows{ids: e.vocab.EncodeWithSpecial(r.Prompt)}
-		if len(p.ids) == 0 {
-			return rows{}, errors.New("the prompt is empty")
-		}
-		return p, e.checkSlots(p)
+		return e.rawPrompt(r)
 	}
 	conv, all, err := e.gather(ctx, r)
 	if err != nil {
@@ -98,3 +94,20 @@ func (e *Engine) CountTokens(ctx context.Context, r *Request) (int, error) {
 
 // Spell writes ids out for a person to read, special tokens included.
 func (e *Engine) Spell(ids []int32) string { return e.vocab.DecodeWithSpecial(ids) }
+
+// rawPrompt takes a prompt as it is.
+func (e *Engine) rawPrompt(r *Request) (rows, error) {
+	p := rows{ids: slices.Clone(r.PromptIDs)}
+	if p.ids == nil {
+		p.ids = e.vocab.EncodeWithSpecial(r.Prompt)
+	}
+	if len(p.ids) == 0 {
+		return rows{}, errors.New("the prompt is empty")
+	}
+	for _, id := range p.ids {
+		if n := e.model.Config().Vocab; id < 0 || int(id) >= n {
+			return rows{}, fmt.Errorf("the prompt has the token id %d, the model knows 0 to %d", id, n-1)
+		}
+	}
+	return p, e.checkSlots(p)
+}

@@ -11,8 +11,9 @@ import (
 type Request struct {
 	Conversation chat.Conversation
 	Chat         chat.Options
-	Raw          bool   // take Prompt as it is, special tokens included, instead of the conversation
-	Prompt       string // of a raw request
+	Raw          bool    // take Prompt as it is, special tokens included, instead of the conversation
+	Prompt       string  // of a raw request
+	PromptIDs    []int32 // of a raw request, in place of Prompt
 
 	Sampling  Sampling
 	MaxTokens int               // 0: until the model stops or the context is full

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/inkling-go/inkling/internal/engine"
@@ -14,12 +15,50 @@ type completionsRequest struct {
 	samplingFields
 	outputFields
 
-	Prompt   textsField      `json:"prompt"`
+	Prompt   promptsField    `json:"prompt"`
 	Echo     bool            `json:"echo"`
 	Logprobs *int            `json:"logprobs"`
 	BestOf   *int            `json:"best_of"`
 	Grammar  string          `json:"grammar"` // of llama.cpp's server: GBNF
 	Suffix   json.RawMessage `json:"suffix"`  // refused by name
+}
+
+// prompt is a text, or token ids of the model's own vocabulary.
+type prompt struct {
+	text string
+	ids  []int32
+}
+
+// promptsField is a text, a list of texts, a list of ids or a list of lists of ids.
+type promptsField []prompt
+
+func (p *promptsField) decode(d *decoder, tok json.Token, path string) error {
+	if s, ok := tok.(string); ok {
+		*p = promptsField{{text: s}}
+		return nil
+	}
+	var ids []int32 // of a list of ids
+	err := d.array(tok, path, func(path string, tok json.Token) error {
+		switch t := tok.(type) {
+		case string:
+			*p = append(*p, prompt{text: t})
+			return nil
+		case json.Number:
+			ids = append(ids, 0)
+			return number(t, path, reflect.ValueOf(&ids[len(ids)-1]).Elem())
+		}
+		var list []int32
+		err := d.value(tok, path, reflect.ValueOf(&list).Elem())
+		*p = append(*p, prompt{ids: list})
+		return err
+	})
+	if err == nil && ids != nil {
+		if len(*p) > 0 {
+			return invalid(path, "has ids and other prompts side by side")
+		}
+		*p = promptsField{{ids: ids}}
+	}
+	return err
 }
 
 // completionsResponse is an answer, or a piece of one.
@@ -125,11 +164,14 @@ func (r *completionsRequest) turns() ([]*turn, error) {
 	}
 	var turns []*turn
 	for i, p := range r.Prompt {
-		if p == "" {
+		if p.text == "" && len(p.ids) == 0 {
 			return nil, invalid(fmt.Sprintf("prompt[%d]", i), "is empty")
 		}
+		if r.Echo && p.ids != nil {
+			return nil, unsupported("echo", "of a prompt that is token ids")
+		}
 		t := base
-		t.Prompt = p
+		t.Prompt, t.PromptIDs = p.text, p.ids
 		turns = append(turns, &t)
 	}
 	return turns, nil
@@ -167,7 +209,7 @@ func (c *completion) event(e event) error {
 		if !c.req.Echo {
 			return nil
 		}
-		piece.Text = c.req.Prompt[c.first/c.n]
+		piece.Text = c.req.Prompt[c.first/c.n].text
 	case toolCallStart, toolCallEnd:
 		return nil
 	case finished:

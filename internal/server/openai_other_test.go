@@ -56,6 +56,8 @@ func TestCompletions(t *testing.T) {
 			[]string{"The capital of France is Paris.", "The capital of France is Paris.", "The capital of Italy is Rome.", "The capital of Italy is Rome."},
 		},
 		{"logprobs", `"logprobs":2,"max_tokens":40,"prompt":` + quote(rawPrompt), []string{"The capital of France is Paris."}},
+		{"ids", `"max_tokens":40,"prompt":[1212,1214,312,310,311,25,220,15,13,15,1220,1210,1214,394,267,259,541,393,929,1101,30,1220,1211]`, []string{"The capital of France is Paris."}},
+		{"lists of ids", `"prompt":[[260,541],[260]]`, []string{"", ""}},
 		{"stop", `"stop":" is","max_tokens":40,"prompt":` + quote(rawPrompt), []string{"The capital of France"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +102,11 @@ func TestBadCompletions(t *testing.T) {
 	for _, tt := range []struct{ name, body, param string }{
 		{"no prompt", `{}`, "prompt"},
 		{"empty prompt", `{"prompt":["a",""]}`, "prompt[1]"},
-		{"ids", `{"prompt":[1,2]}`, "prompt[0]"},
+		{"ids that are none", `{"prompt":[1,2.5]}`, "prompt[1]"},
+		{"ids and text", `{"prompt":[1,"a"]}`, "prompt"},
+		{"an id too high", `{"prompt":[1000000]}`, ""},
+		{"empty ids", `{"prompt":[[]]}`, "prompt[0]"},
+		{"echo of ids", `{"prompt":[1],"echo":true}`, "echo"},
 		{"suffix", `{"prompt":"a","suffix":"b"}`, "suffix"},
 		{"echo with logprobs", `{"prompt":"a","echo":true,"logprobs":1}`, "echo"},
 		{"best_of", `{"prompt":"a","best_of":2}`, "best_of"},

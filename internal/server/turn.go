@@ -21,8 +21,9 @@ type turn struct {
 	KeepAlive *time.Duration // how long the model stays afterwards
 
 	Conversation chat.Conversation
-	Raw          bool   // take Prompt as it is instead of the conversation
-	Prompt       string // of a raw request
+	Raw          bool    // take Prompt as it is instead of the conversation
+	Prompt       string  // of a raw request
+	PromptIDs    []int32 // of a raw request, in place of Prompt
 
 	Effort        string // see chat.ParseEffort
 	ToolChoice    engine.ToolChoice
@@ -194,6 +195,7 @@ func (s *Server) engineRequest(l *loaded, t *turn) (*engine.Request, error) {
 		Chat:          chat.Options{Effort: t.Effort, AddGenerationPrompt: true},
 		Raw:           t.Raw,
 		Prompt:        t.Prompt,
+		PromptIDs:     t.PromptIDs,
 		Sampling:      t.Sampling.or(l.sampling()).over(l.eng.Defaults()),
 		MaxTokens:     maxTokens,
 		Stop:          stop,
