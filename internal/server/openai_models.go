@@ -15,7 +15,11 @@ func openAIModel(m *Model) modelJSON {
 }
 
 // models is GET /v1/models.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) models(w http.ResponseWriter, r *http.Request) error {
+	if r.Header.Get(anthropicHeader) != "" {
+		writeJSON(w, http.StatusOK, anthropicModels(s.catalog.list()))
+		return nil
+	}
 	list := struct {
 		Object string      `json:"object"`
 		Data   []modelJSON `json:"data"`
@@ -32,6 +36,10 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
 	m, err := s.catalog.resolve(r.PathValue("id"))
 	if err != nil {
 		return err
+	}
+	if r.Header.Get(anthropicHeader) != "" {
+		writeJSON(w, http.StatusOK, anthropicModelOf(m))
+		return nil
 	}
 	writeJSON(w, http.StatusOK, openAIModel(m))
 	return nil

@@ -93,7 +93,15 @@ func (s *stream) fail(d dialect, err error) error {
 		return err
 	}
 	if asError(err).Status != statusClientClosed {
-		_ = s.data(d.body(asError(err))) // that the client has gone is no second error
+		body := d.body(asError(err))
+		switch d { // that the client has gone is no second error
+		case ollama:
+			_ = s.line(body)
+		case anthropic:
+			_ = s.event("error", body)
+		default:
+			_ = s.data(body)
+		}
 	}
 	return err
 }

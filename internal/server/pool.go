@@ -285,7 +285,10 @@ type running struct {
 	Expires time.Time // zero: never, or it is at work
 	Busy    int       // requests at work
 	Context int
-	Stats   engine.Stats
+
+	KeepAlive time.Duration // after the last request
+	VRAM      int64         // bytes on GPUs
+	Stats     engine.Stats
 }
 
 // list returns the loaded models by name.
@@ -297,7 +300,12 @@ func (p *pool) list() []running {
 		if l.loading {
 			continue
 		}
-		r := running{Model: l.Model, Busy: l.users, Context: l.eng.Context(), Stats: l.eng.Stats()}
+		r := running{Model: l.Model, Busy: l.users, Context: l.eng.Context(), Stats: l.eng.Stats(), KeepAlive: l.keepAlive}
+		for _, n := range l.eng.Choice().Needs {
+			if !n.Device.IsCPU() {
+				r.VRAM += n.Memory + n.Compute
+			}
+		}
 		if l.users == 0 {
 			r.Expires = l.expires
 		}

@@ -61,6 +61,7 @@ type Server struct {
 	pool    *pool
 	media   *mediaSource
 	formats formats
+	kept    keptResponses
 	metrics *metrics
 	mux     *http.ServeMux
 	log     *slog.Logger
@@ -82,7 +83,7 @@ func New(o Options) (*Server, error) {
 		pool: newPool(o.Engine, o.KeepAlive, o.MaxLoaded, o.Log),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.register(slices.Concat(s.opsRoutes(), s.openAIRoutes()))
+	s.register(slices.Concat(s.opsRoutes(), s.openAIRoutes(), s.responsesRoutes(), s.ollamaRoutes(), s.anthropicRoutes()))
 	s.mux.HandleFunc("/", s.noRoute)
 	return s, nil
 }
@@ -108,7 +109,17 @@ type route struct {
 	path    string // in the form of http.ServeMux, without a method
 	dialect dialect
 	open    bool // for everybody, without a key, and while the server drains
+	large   bool // its body is a file, of any size
 	handle  handlerFunc
+}
+
+// dialectFor is the dialect of the answer to a request: Anthropic's clients ask for
+// models by OpenAI's path.
+func (rt *route) dialectFor(r *http.Request) dialect {
+	if rt.dialect == openAI && r.Header.Get(anthropicHeader) != "" {
+		return anthropic
+	}
+	return rt.dialect
 }
 
 // register enters routes by path, so that a wrong method is an error in the
@@ -175,7 +186,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errDraining) })()
 	r = r.WithContext(ctx)
-	r.Body = http.MaxBytesReader(rec, timed(r, rec), s.opt.MaxBody)
+	r.Body = timed(r, rec)
+	if !rt.large {
+		r.Body = http.MaxBytesReader(rec, r.Body, s.opt.MaxBody)
+	}
 	id := "req_" + rand.Text()
 	rec.Header().Set("X-Request-Id", id) // where OpenAI's clients look
 
@@ -184,7 +198,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	if err != nil {
 		status = asError(err).Status
 		if rec.status == 0 && status != statusClientClosed {
-			rt.dialect.writeError(rec, err)
+			rt.dialectFor(r).writeError(rec, err)
 		}
 	}
 	took := time.Since(start)
