@@ -140,14 +140,49 @@ fuzz: headers ## every fuzz target in the tree in turn, FUZZTIME=30s each
 	done
 
 # CUDA_ARCH as nvcc counts: 80 A100, 86 RTX 30, 89 RTX 40, 90 H100/H200, 120 RTX 50; native: the GPU in this machine.
+# FULL=1: flash attention for all head sizes, not only those of the models here.
 CUDA_ARCH := native
+gpu_module = cmake -S . -B build/$@ -DGGML_DIR="$(ggml_dir)" -DINKLING_BUILD=$@ -DINKLING_OUT=$(CURDIR)/build/lib -DFULL=$(if $(filter 1,$(FULL)),ON,OFF)
 .PHONY: cuda
-cuda: ## the CUDA backend as a loadable module, build/lib/libggml-cuda.so (CUDA_ARCH=90, JOBS=8)
+cuda: ## the CUDA backend as a loadable module, build/lib/libggml-cuda.so (CUDA_ARCH=90, JOBS=8, FULL=1)
 	@command -v cmake >/dev/null || { echo "make cuda: cmake not found (3.18 or later, 3.24 for CUDA_ARCH=native)"; exit 1; }
 	@command -v nvcc >/dev/null || { echo "make cuda: nvcc not found: install the CUDA toolkit and put its bin folder on PATH"; exit 1; }
-	cmake -S . -B build/cuda -DGGML_DIR="$(ggml_dir)" -DINKLING_BUILD=cuda -DINKLING_OUT=$(CURDIR)/build/lib \
-	  -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)
+	$(gpu_module) -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)
 	cmake --build build/cuda --parallel $(JOBS)
+
+.PHONY: hip
+hip: ## the same for AMD's ROCm, build/lib/libggml-hip.so (HIP_ARCH=gfx1100); not tried on hardware
+	@command -v cmake >/dev/null || { echo "make hip: cmake not found (3.21 or later)"; exit 1; }
+	@test -n "$(HIP_ARCH)" || { echo "make hip: which GPU? such as HIP_ARCH=gfx1100"; exit 1; }
+	$(gpu_module) -DCMAKE_HIP_ARCHITECTURES=$(HIP_ARCH)
+	cmake --build build/hip --parallel $(JOBS)
+
+.PHONY: vulkan
+vulkan: ## the same for Vulkan, build/lib/libggml-vulkan.so; not tried on hardware
+	@command -v cmake >/dev/null || { echo "make vulkan: cmake not found (3.19 or later)"; exit 1; }
+	@command -v glslc >/dev/null || { echo "make vulkan: glslc not found: install the Vulkan headers and glslc"; exit 1; }
+	$(gpu_module)
+	cmake --build build/vulkan --parallel $(JOBS)
+
+# For a machine that has nvcc and cmake, but neither Go nor network: docs/gpu.md.
+GPU_KIT := dist/gpu
+gpu_tests := binding binding/op models/inkling models/kimik25 internal/engine
+.PHONY: gpu-kit
+gpu-kit: headers ## dist/gpu: programs, tests and sources that build, test and measure the CUDA module elsewhere
+	rm -rf $(GPU_KIT)
+	mkdir -p $(GPU_KIT)/bin $(GPU_KIT)/source/ggml $(GPU_KIT)/source/tree
+	$(MAKE) gpu-kit-programs PORTABLE=1 CGO_LDFLAGS="-static-libstdc++ -static-libgcc"
+	cp CMakeLists.txt $(GPU_KIT)/source && cp -r ggml/cmake $(GPU_KIT)/source/ggml
+	dir="$(ggml_dir)" && cp -r "$$dir/include" "$$dir/src" "$$dir/cmake" $(GPU_KIT)/source/tree
+	chmod -R u+w $(GPU_KIT)/source && cd $(GPU_KIT)/source/tree/src && rm -rf ggml-vulkan ggml-metal ggml-blas ggml-hip
+	cp test/gpu/run.sh test/gpu/ids.sh $(GPU_KIT)
+	cd $(GPU_KIT) && tar cJf ggml.tar.xz source && tar cJf bin.tar.xz bin && rm -rf source bin
+	@du -sh $(GPU_KIT)
+
+.PHONY: gpu-kit-programs
+gpu-kit-programs:
+	go build -ldflags "-s -w" -o $(GPU_KIT)/bin/ ./cmd/convert-inkling ./cmd/inkling-run
+	for p in $(gpu_tests); do go test -c -ldflags "-s -w" -o $(GPU_KIT)/bin/$${p##*/}.test ./$$p || exit 1; done
 
 # Installed as other programs are: make install PREFIX=$$HOME/.local, DESTDIR for packagers.
 PREFIX := /usr/local
@@ -170,7 +205,7 @@ dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a 
 	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X main.version=$(VERSION)"
 	cp LICENSE README.md CHANGELOG.md deploy/inkling.service $(DIST)
 	$(DIST)/inkling-run man > $(DIST)/inkling-run.1
-	for m in build/lib/libggml-*.so; do [ ! -f "$$m" ] || cp "$$m" $(DIST)/lib/; done
+	for m in build/lib/libggml-*.so*; do [ ! -e "$$m" ] || cp -P "$$m" $(DIST)/lib/; done
 	go run ./internal/sbom $(DIST)/convert-inkling $(DIST)/inkling-run > $(DIST)/sbom.spdx.json
 	tar -C dist -czf $(DIST).tar.gz $(notdir $(DIST))
 	cd dist && sha256sum $(notdir $(DIST)).tar.gz > $(notdir $(DIST)).tar.gz.sha256

@@ -13,3 +13,5 @@
 // is freed by Close. Tensors belong to the Memory or Graph that made them. C
 // keeps no Go pointer.
 package binding
+
+//go:generate go run nocgo_gen.go

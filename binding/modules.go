@@ -45,7 +45,7 @@ func (e *MissingError) Error() string {
 var moduleLock sync.Mutex
 
 // LoadModules loads the GPU backends that lie in the folders named by
-// INKLING_BACKENDS, or else beside the program, in ../lib or in ../build/lib.
+// INKLING_BACKENDS, or else beside the program, in lib, ../lib or ../build/lib there.
 // Devices has them afterwards. A module that is missing or finds no hardware is
 // no error here; what stands in the way of a device is what the result says, by family.
 func LoadModules() map[string]*MissingError {
@@ -95,7 +95,7 @@ func moduleFolders() []string {
 		exe = real
 	}
 	dir := filepath.Dir(exe)
-	return []string{dir, filepath.Join(dir, "..", "lib"), filepath.Join(dir, "..", "build", "lib")}
+	return []string{dir, filepath.Join(dir, "lib"), filepath.Join(dir, "..", "lib"), filepath.Join(dir, "..", "build", "lib")}
 }
 
 // loadModule returns the reason why a module is of no use, if it says one.
