@@ -133,8 +133,10 @@ func (m *Model) states() ([]fileState, error) {
 		}
 		paths = more // the first is among them
 	}
-	if m.MMProj != "" {
-		paths = append(paths, m.MMProj)
+	for _, p := range []string{m.MMProj, m.mtp()} {
+		if p != "" {
+			paths = append(paths, p)
+		}
 	}
 	var all []fileState
 	for _, p := range paths {
@@ -149,6 +151,19 @@ func (m *Model) states() ([]fileState, error) {
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
+}
+
+// mtp is the GGUF of the layers for multi-token prediction that the engine finds;
+// empty: none, or several, about which the engine has an error.
+func (m *Model) mtp() string {
+	if m.Stored != nil {
+		return m.Stored.MTP
+	}
+	path, err := engine.FindMTP(m.Path)
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // changed reports whether a file was written, replaced or removed.

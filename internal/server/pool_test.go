@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -205,6 +207,32 @@ func TestChangedFiles(t *testing.T) {
 	p.release(l, nil)
 	if names := p.names(); len(names) != 1 {
 		t.Errorf("loaded: %v", names)
+	}
+}
+
+// TestWatchedFiles: all files that a model consists of are looked at.
+func TestWatchedFiles(t *testing.T) {
+	files, err := tinyModel(t).states()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Base(f.path))
+	}
+	want := []string{"inkling-tiny-F32.gguf", "mmproj-inkling-tiny-F32.gguf", "mtp-inkling-tiny-F32.gguf"}
+	if !slices.Equal(names, want) {
+		t.Errorf("files %v, want %v", names, want)
+	}
+	dir := t.TempDir()
+	for i := range 3 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("m-%05d-of-00003.gguf", i+1)), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err = (&Model{Path: filepath.Join(dir, "m-00001-of-00003.gguf")}).states()
+	if err != nil || len(files) != 3 {
+		t.Errorf("%d files of a split model, error %v", len(files), err)
 	}
 }
 
