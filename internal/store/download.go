@@ -58,8 +58,11 @@ func (d *download) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.save()) }()
 	for restarts := 0; ; restarts++ {
 		err := d.attempt(ctx)
-		if !errors.Is(err, errChanged) || restarts == maxRestarts {
+		if !errors.Is(err, errChanged) {
 			return err
+		}
+		if restarts == maxRestarts {
+			return fmt.Errorf("%s: %w", d.file.path, err)
 		}
 		d.mu.Lock()
 		d.j = newJournal(d.file.size, d.hub.partSize)

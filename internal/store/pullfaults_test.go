@@ -188,7 +188,7 @@ func TestPullFaults(t *testing.T) {
 				serveRange(w, r, data)
 				return true
 			}
-		}, want: "the file changes on the server while it is fetched"},
+		}, want: model + ": the file changes on the server while it is fetched"},
 		{name: "gated files", set: func(h *fakeHub) {
 			h.resolve = func(w http.ResponseWriter, r *http.Request, path string) bool {
 				w.WriteHeader(http.StatusForbidden)
