@@ -57,7 +57,19 @@ type timings struct {
 	PredictedMS        float64 `json:"predicted_ms"`
 	PredictedPerSecond float64 `json:"predicted_per_second"`
 
+	// Guesses of tokens: all that were checked, those that were right, and both by
+	// how far ahead they were. Absent if there were none.
+	DraftN        int          `json:"draft_n,omitempty"`
+	DraftAccepted int          `json:"draft_n_accepted,omitempty"`
+	DraftByDepth  []draftDepth `json:"draft_by_depth,omitempty"`
+
 	prompt, cached, predicted int // tokens
+}
+
+// draftDepth counts the guesses at the same distance.
+type draftDepth struct {
+	Drafted  int `json:"drafted"`
+	Accepted int `json:"accepted"`
 }
 
 func newResult(res *engine.Result, s *session) result {
@@ -100,6 +112,11 @@ func timingsOf(res *engine.Result, load time.Duration) timings {
 	t.LoadMS = milliseconds(load)
 	t.PromptMS, t.PromptPerSecond = milliseconds(res.PromptTime), perSecond(t.prompt-t.cached, res.PromptTime)
 	t.PredictedMS, t.PredictedPerSecond = milliseconds(res.GenerateTime), perSecond(t.predicted, res.GenerateTime)
+	for d, n := range res.Drafts.Drafted {
+		right := res.Drafts.Accepted[d]
+		t.DraftN, t.DraftAccepted = t.DraftN+n, t.DraftAccepted+right
+		t.DraftByDepth = append(t.DraftByDepth, draftDepth{n, right})
+	}
 	return t
 }
 
@@ -119,8 +136,12 @@ func (t timings) String() string {
 	if t.cached > 0 {
 		cached = fmt.Sprintf(" and %d cached", t.cached)
 	}
-	return fmt.Sprintf("prompt: %d tokens, %.1f tok/s%s; answer: %d tokens, %.1f tok/s; load: %.0f ms",
-		t.prompt-t.cached, t.PromptPerSecond, cached, t.predicted, t.PredictedPerSecond, t.LoadMS)
+	guesses := ""
+	if t.DraftN > 0 {
+		guesses = fmt.Sprintf(", %d of %d guesses right", t.DraftAccepted, t.DraftN)
+	}
+	return fmt.Sprintf("prompt: %d tokens, %.1f tok/s%s; answer: %d tokens, %.1f tok/s%s; load: %.0f ms",
+		t.prompt-t.cached, t.PromptPerSecond, cached, t.predicted, t.PredictedPerSecond, guesses, t.LoadMS)
 }
 
 func printResult(w io.Writer, r result) error { return encodeJSON(w, r) }

@@ -34,6 +34,14 @@ func TestResultJSON(t *testing.T) {
 			`"token_ids":[2],"prompt_token_ids":[1],"finish_reason":"stop",` +
 			`"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"prompt_tokens_details":{"cached_tokens":0}},` +
 			`"timings":{"load_ms":1.5,"prompt_ms":0,"prompt_per_second":0,"predicted_ms":0,"predicted_per_second":0},"seed":7}`},
+		{"guesses", &engine.Result{
+			Text: "a", PromptIDs: []int32{1}, IDs: []int32{2}, FinishReason: engine.FinishStop,
+			Drafts: engine.Drafts{Rounds: 5, Drafted: []int{5, 4}, Accepted: []int{3, 1}},
+		}, `{"text":"a","reasoning":"","tool_calls":[],` +
+			`"token_ids":[2],"prompt_token_ids":[1],"finish_reason":"stop",` +
+			`"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"prompt_tokens_details":{"cached_tokens":0}},` +
+			`"timings":{"load_ms":1.5,"prompt_ms":0,"prompt_per_second":0,"predicted_ms":0,"predicted_per_second":0,` +
+			`"draft_n":9,"draft_n_accepted":4,"draft_by_depth":[{"drafted":5,"accepted":3},{"drafted":4,"accepted":1}]},"seed":7}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var b strings.Builder
@@ -49,7 +57,8 @@ func TestResultJSON(t *testing.T) {
 
 func TestTimingsLine(t *testing.T) {
 	res := &engine.Result{PromptIDs: make([]int32, 30), Cached: 10, IDs: make([]int32, 8), PromptTime: 2 * time.Second, GenerateTime: 500 * time.Millisecond}
-	const want = "prompt: 20 tokens, 10.0 tok/s and 10 cached; answer: 8 tokens, 16.0 tok/s; load: 40 ms"
+	res.Drafts = engine.Drafts{Rounds: 3, Drafted: []int{3, 2}, Accepted: []int{3, 1}}
+	const want = "prompt: 20 tokens, 10.0 tok/s and 10 cached; answer: 8 tokens, 16.0 tok/s, 4 of 5 guesses right; load: 40 ms"
 	if got := timingsOf(res, 40*time.Millisecond).String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -21,7 +21,7 @@ import (
 // runFlags returns the options of run.
 func runFlags() []cli.Flag {
 	const theModels = "the model's"
-	return slices.Concat(attachFlags(), mediaFlags(), layoutFlags(), deviceFlags(), []cli.Flag{
+	return slices.Concat(attachFlags(), mediaFlags(), layoutFlags(), draftFlags(), deviceFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "system", Usage: "system message `TEXT`"},
 		&cli.StringFlag{Name: "effort", Usage: "how long to think: `LEVEL` none, minimal, low, medium, high, xhigh, max, or a number from 0 to 0.99", DefaultText: "high"},
 		&cli.StringFlag{Name: "messages", Usage: "the conversation in JSON `FILE`, a list of messages or an object with messages and tools, in place of a prompt; paths in it count from its folder"},
@@ -138,7 +138,7 @@ func (o *runOptions) setEngine(c *cli.Context) error {
 		KV:      kv,
 		NoMmap:  c.Bool("no-mmap"),
 	}
-	return nil
+	return setDraft(c, &o.engine)
 }
 
 // setSampling prepares what puts the given settings in place of the model's.

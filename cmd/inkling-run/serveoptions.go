@@ -20,7 +20,7 @@ import (
 
 // serveFlags returns the options of serve.
 func serveFlags() []cli.Flag {
-	return append(deviceFlags(), []cli.Flag{
+	return append(append(deviceFlags(), draftFlags()...), []cli.Flag{
 		&cli.StringFlag{Name: "host", Usage: "listen on `ADDRESS`, which may have a port", DefaultText: "INKLING_HOST, OLLAMA_HOST or 127.0.0.1"},
 		&cli.StringFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", DefaultText: "11434"},
 
@@ -95,6 +95,9 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 		Devices:  where,
 		Parallel: c.Int("parallel"), Queue: c.Int("queue"), CacheRAM: cache,
 		Threads: c.Int("threads"), Context: c.Int("ctx-size"), Batch: c.Int("batch-size"), UBatch: c.Int("ubatch-size"), KV: kv, NoMmap: c.Bool("no-mmap"),
+	}
+	if err := setDraft(c, &o.server.Engine); err != nil {
+		return nil, err
 	}
 	o.server.MaxLoaded, o.server.MaxBody, o.server.ClientTimeout = c.Int("max-loaded"), int64(c.Int("max-body"))<<20, c.Duration("client-timeout")
 	o.server.APIKeys, o.server.AllowOrigins = c.StringSlice("api-key"), c.StringSlice("allow-origin")

@@ -58,7 +58,7 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 		o.adopt(o.stored)
 	}
 	opt := o.engine
-	opt.Model, opt.MMProj = found.Path, cmp.Or(opt.MMProj, found.MMProj)
+	opt.Model, opt.MMProj, opt.MTP = found.Path, cmp.Or(opt.MMProj, found.MMProj), cmp.Or(opt.MTP, found.MTP)
 	p, ok := o.media()
 	if !ok {
 		return opt, nil

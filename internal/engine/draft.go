@@ -6,6 +6,11 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
+// MaxDraft bounds the tokens that are guessed ahead. With the token that is known
+// they are the few rows that a step computes in one graph, and that a sequence can
+// be cut back by.
+const MaxDraft = 15
+
 // NoDraft is the value of Options.Draft for no guesses.
 const NoDraft = -1
 
@@ -18,23 +23,14 @@ const (
 
 // checkDraft finds options that make no sense.
 func (o *Options) checkDraft() error {
-	if o.Draft < NoDraft || o.Draft > maxDraft {
-		return fmt.Errorf("draft: %d, want 0 (as many as pay) to %d, or %d for none", o.Draft, maxDraft, NoDraft)
-	}
-	if len(o.Accept) > maxDraft {
-		return fmt.Errorf("accept: %d rates, want at most %d", len(o.Accept), maxDraft)
-	}
-	for _, r := range o.Accept {
-		if !(r >= 0 && r <= 1) {
-			return fmt.Errorf("accept: %g, want 0 to 1", r)
-		}
+	if o.Draft < NoDraft || o.Draft > MaxDraft {
+		return fmt.Errorf("draft: %d, want 0 (as many as pay) to %d, or %d for none", o.Draft, MaxDraft, NoDraft)
 	}
 	return nil
 }
 
-// openMTP adds the layers for multi-token prediction to what is loaded, if they
-// are wanted and there.
-func (e *Engine) openMTP(p *models.Params) (err error) {
+// openMTP opens the layers for multi-token prediction, if they are wanted and there.
+func (e *Engine) openMTP() (err error) {
 	path := e.opt.MTP
 	switch {
 	case path == "off" || e.opt.Draft == NoDraft || e.opt.NGram:
@@ -44,12 +40,14 @@ func (e *Engine) openMTP(p *models.Params) (err error) {
 			return err
 		}
 	}
-	if e.mtp, err = models.OpenFile(path); err != nil {
-		return err
+	e.mtp, err = models.OpenFile(path)
+	return err
+}
+
+// depths is how many of them are loaded.
+func (o *Options) depths() int {
+	if o.Draft > 0 {
+		return o.Draft
 	}
-	p.MTP, p.MTPDepths = e.mtp, autoDepths
-	if e.opt.Draft > 0 {
-		p.MTPDepths = e.opt.Draft
-	}
-	return nil
+	return autoDepths
 }

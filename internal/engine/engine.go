@@ -26,10 +26,9 @@ type Options struct {
 	Model  string // text GGUF
 	MMProj string // projector GGUF; empty: the one beside the model, if there is exactly one; "off": none
 
-	MTP    string    // GGUF of layers for multi-token prediction; empty: the one beside the model, if there is exactly one; "off": none
-	Draft  int       // tokens to guess ahead of each step: at most so many; 0: as many as pay, by MTP only; NoDraft: none
-	NGram  bool      // guess by what the text holds already, in place of MTP; without MTP a positive Draft implies it
-	Accept []float64 // for measuring speed alone: rates by which guesses count as right, by how far ahead, whatever the model says
+	MTP   string // GGUF of layers for multi-token prediction; empty: the one beside the model, if there is exactly one; "off": none
+	Draft int    // tokens to guess ahead of each step: at most so many; 0: as many as pay, by MTP only; NoDraft: none
+	NGram bool   // guess by what the text holds already, in place of MTP; without MTP a positive Draft implies it
 
 	Threads int           // CPU threads; 0: one per physical core
 	Context int           // positions; 0: DefaultContext
@@ -119,13 +118,13 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	if e.text, err = models.OpenFile(o.Model); err != nil {
 		return nil, err
 	}
+	if err := e.openMTP(); err != nil {
+		return nil, err
+	}
 	if err := e.openBackend(); err != nil {
 		return nil, err
 	}
-	params := models.Params{Backend: e.be, Place: e.choice.Place, NoMmap: o.NoMmap, ImageRescale: o.ImageRescale, MaxClipPatches: o.MaxClipPatches}
-	if err := e.openMTP(&params); err != nil {
-		return nil, err
-	}
+	params := models.Params{Backend: e.be, Place: e.choice.Place, NoMmap: o.NoMmap, MTP: e.mtp, MTPDepths: e.opt.depths(), ImageRescale: o.ImageRescale, MaxClipPatches: o.MaxClipPatches}
 	if e.model, err = models.Open(e.text, params); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ const (
 // acceptance is the share of guesses that were right, by how far ahead they
 // were, among those whose predecessors were right.
 type acceptance struct {
-	share  [maxDraft]float64
-	tested [maxDraft]int
+	share  [MaxDraft]float64
+	tested [MaxDraft]int
 }
 
 // firstShare stands for the share of what was never tested.
@@ -51,7 +51,7 @@ func (a *acceptance) tokens(n int) float64 {
 type pace struct {
 	most  int
 	right *acceptance
-	cost  [maxDraft + 1]float64 // seconds of a round by its guesses; 0: unknown
+	cost  [MaxDraft + 1]float64 // seconds of a round by its guesses; 0: unknown
 
 	n       int   // guesses of the round to come
 	settled int   // the best number at the last decision

@@ -11,7 +11,7 @@ import (
 func (e *Engine) openBackend() (err error) {
 	s := devices.Subject{
 		Model: e.text, Context: e.opt.Context, Default: DefaultContext, Parallel: e.opt.Parallel,
-		UBatch: e.opt.UBatch, KV: e.opt.KV, NoMmap: e.opt.NoMmap,
+		UBatch: e.opt.UBatch, KV: e.opt.KV, NoMmap: e.opt.NoMmap, MTP: e.mtp, MTPDepths: e.opt.depths(),
 	}
 	path, err := e.projectorPath()
 	if err != nil {

@@ -2,18 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/inkling-go/inkling/models"
 )
-
-// maxDraft bounds the tokens that are guessed ahead. With the token that is known
-// they are the few rows that a step computes in one graph, and that a sequence can
-// be cut back by.
-const maxDraft = 15
 
 // Drafts counts guesses by how far ahead they were.
 type Drafts struct {
@@ -62,7 +55,6 @@ type speculation struct {
 	adapt   bool
 	right   acceptance
 	paces   map[int]*pace // of steps, by the number of sequences
-	coin    *coin
 	drafts  []models.Draft
 }
 
@@ -77,15 +69,12 @@ func newSpeculation(e *Engine) *speculation {
 	case ok && d.MaxDraft() > 0 && !o.NGram:
 		s.drafter, s.most = d, d.MaxDraft()
 	case o.NGram || o.Draft > 0:
-		s.drafter, s.most = nGram{maxDraft}, autoNGram
+		s.drafter, s.most = nGram{MaxDraft}, autoNGram
 	default:
 		return s
 	}
 	if o.Draft > 0 {
 		s.most = min(o.Draft, s.drafter.MaxDraft())
-	}
-	if len(o.Accept) > 0 {
-		s.coin = &coin{rates: o.Accept, rng: rand.New(rand.NewPCG(1, 1)), e: e}
 	}
 	return s
 }
@@ -132,9 +121,6 @@ func (s *speculation) guess(c models.Cache, ts []*task) (ds []models.Draft, n in
 	if err := s.drafter.Draft(c, ds, n); err != nil {
 		return nil, 0, fmt.Errorf("guessing %d tokens: %w", n, err)
 	}
-	if s.coin != nil {
-		s.coin.tame(ds)
-	}
 	if !slices.ContainsFunc(ds, func(d models.Draft) bool { return len(d.Guess) > 0 }) {
 		n = 0
 	}
@@ -179,9 +165,6 @@ func (s *scheduler) verify(r *round, t *task, guess []int32, logits []float32) {
 	right := 0
 	for {
 		row := logits[(known-1+right)*vocab:][:vocab]
-		if s.spec.coin != nil {
-			s.spec.coin.toss(row, guess[right:], right)
-		}
 		done, err = t.take(s.work, row)
 		same = right < len(guess) && err == nil && t.p.ids[len(t.p.ids)-1] == guess[right]
 		if done || !same {
@@ -218,50 +201,4 @@ func (s *scheduler) cutBack(r *round, t *task, n, computed int) {
 	}
 	t.fed(n)
 	r.rollback += time.Since(start)
-}
-
-// coin accepts guesses by chance in place of comparing them, for measuring what
-// guesses of some quality would be worth.
-type coin struct {
-	e     *Engine
-	rates []float64 // by how far ahead; the last one holds beyond
-	rng   *rand.Rand
-}
-
-// tame puts text in place of guesses that would change how an answer goes on.
-func (c *coin) tame(ds []models.Draft) {
-	plain := int32(0)
-	for c.wild(plain) {
-		plain++
-	}
-	for _, d := range ds {
-		for i, id := range d.Guess {
-			if c.wild(id) {
-				d.Guess[i] = plain
-			}
-		}
-	}
-}
-
-// wild reports whether a token is a mark of the protocol or never sampled.
-func (c *coin) wild(id int32) bool {
-	return c.e.stops[id] || c.e.vocab.Control(id) || slices.Contains(c.e.never, id)
-}
-
-// toss changes logits so that the guess is what is chosen, or is not, and no
-// answer ends.
-func (c *coin) toss(logits []float32, guess []int32, depth int) {
-	never := float32(math.Inf(-1))
-	for id := range c.e.stops {
-		if int(id) < len(logits) {
-			logits[id] = never
-		}
-	}
-	if len(guess) == 0 {
-		return
-	}
-	right := c.rng.Float64() < c.rates[min(depth, len(c.rates)-1)]
-	if logits[guess[0]] = never; right {
-		logits[guess[0]] = slices.Max(logits) + 1
-	}
 }

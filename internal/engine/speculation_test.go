@@ -36,7 +36,7 @@ type knowing struct {
 	number int
 }
 
-func (k *knowing) MaxDraft() int                         { return maxDraft }
+func (k *knowing) MaxDraft() int                         { return MaxDraft }
 func (k *knowing) Follow(_ models.Cache, _ ...int) error { return nil }
 
 func (k *knowing) Draft(_ models.Cache, ds []models.Draft, n int) error {
@@ -306,33 +306,6 @@ func TestGuessesKeepTheDistribution(t *testing.T) {
 	}
 }
 
-// TestCoin: guesses that a coin accepts are accepted at its rates.
-func TestCoin(t *testing.T) {
-	for _, tc := range []struct {
-		rates []float64
-		least [2]float64 // share of accepted guesses
-		most  [2]float64
-	}{
-		{[]float64{1}, [2]float64{1, 1}, [2]float64{1, 1}},
-		{[]float64{0}, [2]float64{0, 0}, [2]float64{0, 0}},
-		{[]float64{0.8, 0.5}, [2]float64{0.7, 0.28}, [2]float64{0.9, 0.52}},
-	} {
-		e := openDraft(t, "inkling-tiny", Options{Draft: 2, Accept: tc.rates})
-		r := question("Count to ten.")
-		r.MaxTokens, r.ParallelCalls = 400, true
-		res := generate(t, e, r)
-		if len(res.IDs) != 400 {
-			t.Errorf("rates %v: %d tokens, want 400", tc.rates, len(res.IDs))
-		}
-		for d := range 2 {
-			share := float64(res.Drafts.Accepted[d]) / float64(res.Drafts.Drafted[d])
-			if share < tc.least[d] || share > tc.most[d] {
-				t.Errorf("rates %v: %+v: share %.2f at depth %d, want %.2f to %.2f", tc.rates, res.Drafts, share, d, tc.least[d], tc.most[d])
-			}
-		}
-	}
-}
-
 func TestDraftOptions(t *testing.T) {
 	model := tiny(t, "f32")
 	for _, tc := range []struct {
@@ -342,7 +315,6 @@ func TestDraftOptions(t *testing.T) {
 	}{
 		{"too many", Options{Draft: 16}, "draft: 16"},
 		{"too few", Options{Draft: -2}, "draft: -2"},
-		{"rate", Options{Accept: []float64{1.5}}, "accept: 1.5"},
 		{"no such file", Options{MTP: "nowhere.gguf"}, "nowhere.gguf"},
 		{"a model as MTP", Options{MTP: model}, "holds no layers for multi-token prediction"},
 	} {

@@ -156,6 +156,20 @@ func writePool(x *exposition, models []running) {
 	for _, r := range models {
 		x.histogram("inkling_batch_sequences", batchHistogram(r.Stats.Batches), "model", r.Name)
 	}
+	for _, g := range []struct {
+		name, help string
+		counts     func(*running) []int
+	}{
+		{"inkling_drafted_tokens_total", "Guesses of next tokens that were checked, by how far ahead they were.", func(r *running) []int { return r.Stats.Drafts.Drafted }},
+		{"inkling_accepted_tokens_total", "Those of them that were right.", func(r *running) []int { return r.Stats.Drafts.Accepted }},
+	} {
+		x.family(g.name, "counter", g.help)
+		for i := range models {
+			for depth, n := range g.counts(&models[i]) {
+				x.sample(g.name, float64(n), "model", models[i].Name, "depth", strconv.Itoa(depth+1))
+			}
+		}
+	}
 	x.family("inkling_memory_bytes", "gauge", "Memory of loaded models, outside of Go's heap.")
 	for _, r := range models {
 		for _, m := range []struct {

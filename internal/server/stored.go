@@ -33,6 +33,7 @@ func (m *Model) options(o engine.Options) engine.Options {
 	}
 	if m.Stored != nil {
 		o.Template = m.Stored.Template
+		o.MTP = cmp.Or(o.MTP, m.Stored.MTP)
 	}
 	return o
 }
