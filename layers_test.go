@@ -60,9 +60,9 @@ var rooms = []room{
 	{"internal/devices", []string{"binding", "internal/machine", "models"}}, // where a model is computed
 	{"internal/engine", []string{"binding", "internal/chat", "internal/devices", "internal/grammar", "internal/media", "internal/token", "models"}},
 	// What looks at models from outside: what they take, how fast and how good they are.
-	{"internal/doctor", []string{"binding", "internal/gguf", "internal/machine", "models"}},
-	{"internal/bench", []string{"binding", "internal/gguf", "internal/machine", "models"}},
-	{"internal/eval", []string{"binding", "internal/chat", "internal/engine", "internal/gguf", "internal/media", "internal/plot", "internal/token", "models"}},
+	{"internal/doctor", []string{"binding", "internal/devices", "internal/gguf", "internal/machine", "models"}},
+	{"internal/bench", []string{"binding", "internal/devices", "internal/gguf", "internal/machine", "models"}},
+	{"internal/eval", []string{"binding", "internal/chat", "internal/devices", "internal/engine", "internal/gguf", "internal/media", "internal/plot", "internal/token", "models"}},
 
 	{"internal/store", []string{"internal/gguf"}},
 	{"internal/server", []string{"internal/chat", "internal/engine", "internal/grammar", "internal/media", "internal/store"}},

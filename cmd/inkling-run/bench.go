@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/convert/shapes"
 	"github.com/inkling-go/inkling/internal/bench"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/machine"
 )
@@ -41,7 +43,7 @@ func benchCommand() *cli.Command {
 		UsageText:       "inkling-run bench MODEL... [options]\ninkling-run bench --synth CONFIG.json [--type T] [--layers N] [options]",
 		Description:     benchDescription,
 		HideHelpCommand: true,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "n-prompt", Aliases: []string{"p"}, Value: "512", Usage: "lengths of prompts, a `LIST`; 0 for none"},
 			&cli.StringFlag{Name: "n-gen", Aliases: []string{"n"}, Value: "128", Usage: "lengths of answers, a `LIST`; 0 for none"},
 			&cli.StringFlag{Name: "n-depth", Aliases: []string{"d"}, Value: "0", Usage: "tokens that are there before, a `LIST`"},
@@ -59,7 +61,7 @@ func benchCommand() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Usage: "`N` that the weights are drawn from"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "print as `FORMAT` table, md, csv or json"},
 			&cli.BoolFlag{Name: "json", Usage: "the same as -o json: everything, in one object"},
-		},
+		}, deviceFlags()...),
 		OnUsageError: onUsageError,
 		Action: func(c *cli.Context) error {
 			o, err := benchOptionsFrom(c)
@@ -76,6 +78,7 @@ type benchOptions struct {
 	c       *cli.Context
 	bench   bench.Options
 	threads int
+	devices devices.Options
 	synth   convert.SynthOptions // Config is empty without
 	format  string
 }
@@ -88,6 +91,9 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 	kv, err := engine.ParseKV(c.String("kv"))
 	if err != nil {
 		return nil, usagef("--kv: %w", err)
+	}
+	if o.devices, err = devicesFrom(c); err != nil {
+		return nil, err
 	}
 	for _, list := range []struct {
 		flag  string
@@ -132,6 +138,13 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 		o.threads = engine.PhysicalCores()
 	}
 	return o, nil
+}
+
+// positions is what the caches of the largest test hold.
+func (o *benchOptions) positions() int {
+	most := func(list []int) int { return slices.Max(append([]int{0}, list...)) }
+	rows := most(o.bench.Depth) + max(most(o.bench.Prompt), most(o.bench.Generate))
+	return rows * most(o.bench.Parallel)
 }
 
 // numbers reads a list such as 512,2048.
@@ -193,7 +206,7 @@ func (o *benchOptions) run(ctx context.Context) error {
 
 // model loads one model, or makes it up, and measures it.
 func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64) (_ *benchModel, err error) {
-	l := bench.Loading{Threads: o.threads, NoMmap: o.c.Bool("no-mmap"), KV: o.bench.KV}
+	l := bench.Loading{Threads: o.threads, Devices: o.devices, Context: o.positions(), UBatch: o.bench.UBatch, NoMmap: o.c.Bool("no-mmap"), KV: o.bench.KV}
 	path := ""
 	if o.synth.Config != "" {
 		dir, err := os.MkdirTemp("", "inkling-bench-")

@@ -34,14 +34,14 @@ func doctorCommand() *cli.Command {
 		UsageText:       "inkling-run doctor [MODEL] [options]",
 		Description:     doctorDescription,
 		HideHelpCommand: true,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "ctx-size", Aliases: []string{"c"}, Usage: "the context that is wanted, `N` tokens", DefaultText: "the model's, at most " + strconv.Itoa(engine.DefaultContext)},
 			&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
 			&cli.IntFlag{Name: "ubatch-size", Value: 512, Usage: "`N` tokens of the prompt at a time"},
 			&cli.IntFlag{Name: "parallel", Value: 1, Usage: "`N` sequences at once"},
 			&cli.StringFlag{Name: "mmproj", Usage: "projector `FILE` for media, or off", DefaultText: "the one beside the model"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
-		},
+		}, deviceFlags()...),
 		OnUsageError: onUsageError,
 		Action: func(c *cli.Context) error {
 			return abandonable(c.Context, func(ctx context.Context) error { return runDoctor(ctx, c) })
@@ -79,6 +79,7 @@ func runDoctor(ctx context.Context, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	binding.LoadModules() // what is missing is no device
 	d := diagnose()
 	if c.NArg() == 1 {
 		files, err := findModel(ctx, c.Args().First(), c.String("mmproj"), c.App.ErrWriter)
@@ -115,8 +116,12 @@ func doctorOptions(c *cli.Context) (o doctor.Options, err error) {
 			return o, usagef("--%s %d: want at least 1", name, n)
 		}
 	}
+	dev, err := devicesFrom(c)
+	if err != nil {
+		return o, err
+	}
 	return doctor.Options{
-		Device: binding.CPU(), Context: c.Int("ctx-size"), KV: kv, Parallel: c.Int("parallel"), UBatch: c.Int("ubatch-size"),
+		Devices: dev, Context: c.Int("ctx-size"), KV: kv, Parallel: c.Int("parallel"), UBatch: c.Int("ubatch-size"),
 	}, nil
 }
 

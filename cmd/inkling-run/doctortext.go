@@ -52,6 +52,9 @@ func (p *filePrinter) modelNeeds(r *doctor.Report) {
 			row(strconv.Itoa(c.Context), binarySize(c.KV), binarySize(c.State), binarySize(c.Compute), binarySize(c.Total), string(c.Fits))
 		}
 	})
+	if layout := r.Wanted().Layout; layout != "" {
+		p.table("layout for "+strconv.Itoa(r.Wanted().Context)+" tokens", func(row func(...string)) { row(layout) })
+	}
 	for _, list := range []struct {
 		heading string
 		lines   []string

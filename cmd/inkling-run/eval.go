@@ -37,7 +37,7 @@ func evalCommand() *cli.Command {
 		UsageText:       "inkling-run eval MODEL [--set FILE.jsonl] [--perplexity FILE] [--against MODEL2] [options]",
 		Description:     evalDescription,
 		HideHelpCommand: true,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "set", Usage: "questions, a JSONL `FILE`; paths of media in it count from its folder"},
 			&cli.StringFlag{Name: "perplexity", Usage: "text `FILE` to predict"},
 			&cli.StringFlag{Name: "against", Usage: "the model to compare with, a `MODEL` of the same vocabulary"},
@@ -50,7 +50,7 @@ func evalCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the comparison of --against to `OUT`.svg or OUT.png"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object, wrong answers included"},
-		},
+		}, deviceFlags()...),
 		OnUsageError: onUsageError,
 		Action: func(c *cli.Context) error {
 			o, err := evalOptionsFrom(c)
@@ -89,6 +89,10 @@ func evalOptionsFrom(c *cli.Context) (*evalOptions, error) {
 	if err != nil {
 		return nil, usagef("--kv: %w", err)
 	}
+	dev, err := devicesFrom(c)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range []string{"limit", "ctx-size", "stride", "threads"} {
 		if n := c.Int(name); c.IsSet(name) && n < 1 {
 			return nil, usagef("--%s %d: want at least 1", name, n)
@@ -111,7 +115,7 @@ func evalOptionsFrom(c *cli.Context) (*evalOptions, error) {
 	if threads == 0 {
 		threads = engine.PhysicalCores()
 	}
-	o.loading = eval.Loading{Threads: threads, NoMmap: c.Bool("no-mmap"), KV: kv, Window: o.size}
+	o.loading = eval.Loading{Threads: threads, Devices: dev, NoMmap: c.Bool("no-mmap"), KV: kv, Window: o.size}
 	return o, nil
 }
 
@@ -155,7 +159,7 @@ func (o *evalOptions) accuracy(ctx context.Context, files modelFiles, items []ev
 		mmproj = "off"
 	}
 	e, err := engine.Open(ctx, engine.Options{
-		Model: files.Model, MMProj: mmproj, Threads: o.loading.Threads, KV: o.loading.KV, NoMmap: o.loading.NoMmap,
+		Model: files.Model, MMProj: mmproj, Threads: o.loading.Threads, KV: o.loading.KV, NoMmap: o.loading.NoMmap, Devices: o.loading.Devices,
 	})
 	if err != nil {
 		return nil, err

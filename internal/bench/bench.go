@@ -16,12 +16,14 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	Prompt   []int // rows of prompts; none: prompts are not measured
-	Generate []int // rows of answers, one by one
-	Depth    []int // rows that are there before
-	Parallel []int // sequences at once
-	Repeat   int   // measurements of each
-	UBatch   int   // prompt rows in one step
+	Prompt   []int     // rows of prompts; none: prompts are not measured
+	Generate []int     // rows of answers, one by one
+	Depth    []int     // rows that are there before
+	Parallel []int     // sequences at once
+	Draft    []int     // answers: guesses in each step; none: 0
+	Accept   []float64 // rates by which guesses are right, by how far ahead they are; the last one holds beyond
+	Repeat   int       // measurements of each
+	UBatch   int       // prompt rows in one step
 	KV       binding.DType
 	Warmup   bool // compute each once before
 
@@ -31,12 +33,13 @@ type Options struct {
 
 // Result is one line of the table.
 type Result struct {
-	Test     string    `json:"test"`       // pp512, tg128 @ d8192
-	Prompt   int       `json:"n_prompt"`   // rows of each sequence
-	Generate int       `json:"n_gen"`      // rows of each sequence
-	Depth    int       `json:"n_depth"`    // rows of each before
-	Parallel int       `json:"n_parallel"` // sequences at once
-	Samples  []float64 `json:"samples_ts"` // tokens a second of all sequences together
+	Test     string    `json:"test"`              // pp512, tg128 @ d8192
+	Prompt   int       `json:"n_prompt"`          // rows of each sequence
+	Generate int       `json:"n_gen"`             // rows of each sequence
+	Depth    int       `json:"n_depth"`           // rows of each before
+	Parallel int       `json:"n_parallel"`        // sequences at once
+	Draft    int       `json:"n_draft,omitempty"` // guesses in each step
+	Samples  []float64 `json:"samples_ts"`        // tokens a second of all sequences together
 	Mean     float64   `json:"avg_ts"`
 	Spread   float64   `json:"stddev_ts"`
 
@@ -46,11 +49,13 @@ type Result struct {
 	BytesPerToken int64   `json:"bytes_per_token,omitempty"`
 	Bandwidth     float64 `json:"bandwidth,omitempty"`       // bytes a second
 	OfMeasured    float64 `json:"bandwidth_share,omitempty"` // of what the memory gives
+
+	Drafts *Drafts `json:"drafts,omitempty"`
 }
 
 // test is one measurement before it is made.
 type test struct {
-	prompt, generate, depth, parallel int
+	prompt, generate, depth, parallel, draft int
 }
 
 func (t test) String() string {
@@ -60,6 +65,9 @@ func (t test) String() string {
 	}
 	if t.depth > 0 {
 		s += fmt.Sprintf(" @ d%d", t.depth)
+	}
+	if t.draft > 0 {
+		s += fmt.Sprintf(" +%d", t.draft)
 	}
 	if t.parallel > 1 {
 		s += fmt.Sprintf(" x%d", t.parallel)
@@ -74,20 +82,33 @@ func (o *Options) tests() []test {
 	for _, np := range o.Parallel {
 		for _, d := range o.Depth {
 			for _, n := range o.Prompt {
-				list = append(list, test{n, 0, d, np})
+				list = append(list, test{prompt: n, depth: d, parallel: np})
 			}
 			for _, n := range o.Generate {
-				list = append(list, test{0, n, d, np})
+				for _, draft := range o.drafts() {
+					list = append(list, test{generate: n, depth: d, parallel: np, draft: draft})
+				}
 			}
 		}
 	}
 	return list
 }
 
+// drafts are the numbers of guesses.
+func (o *Options) drafts() []int {
+	if len(o.Draft) == 0 {
+		return []int{0}
+	}
+	return o.Draft
+}
+
 // Run measures a model. costs says what a step reads; bandwidth is the machine's, 0
 // if it is not known. Cancelling ctx ends it between two steps.
 func Run(ctx context.Context, m models.Model, o Options, costs Costs, bandwidth float64) ([]Result, error) {
 	var results []Result
+	if err := o.checkDrafts(m); err != nil {
+		return nil, err
+	}
 	list := o.tests()
 	for _, t := range list {
 		if n := t.depth + t.prompt + t.generate; n > m.Config().Context {
@@ -98,13 +119,13 @@ func Run(ctx context.Context, m models.Model, o Options, costs Costs, bandwidth 
 		if o.Progress != nil {
 			o.Progress(t.String(), i, len(list))
 		}
-		r := Result{Test: t.String(), Prompt: t.prompt, Generate: t.generate, Depth: t.depth, Parallel: t.parallel}
+		r := Result{Test: t.String(), Prompt: t.prompt, Generate: t.generate, Depth: t.depth, Parallel: t.parallel, Draft: t.draft}
 		var err error
-		if r.Samples, err = measure(ctx, m, o, t); err != nil {
+		if r.Samples, r.Drafts, err = measure(ctx, m, o, t); err != nil {
 			return results, fmt.Errorf("%s: %w", t, err)
 		}
 		r.Mean, r.Spread = meanAndSpread(r.Samples)
-		if t.generate > 0 {
+		if t.generate > 0 && t.draft == 0 {
 			r.BytesPerToken = costs.perToken(t.depth+t.generate/2, t.parallel)
 			r.Bandwidth = float64(r.BytesPerToken) * r.Mean
 			if bandwidth > 0 {
@@ -117,16 +138,25 @@ func Run(ctx context.Context, m models.Model, o Options, costs Costs, bandwidth 
 }
 
 // measure makes the measurements of one test and returns tokens a second.
-func measure(ctx context.Context, m models.Model, o Options, t test) (speeds []float64, err error) {
+func measure(ctx context.Context, m models.Model, o Options, t test) (speeds []float64, drafts *Drafts, err error) {
 	rows := t.depth + t.prompt + t.generate
+	if t.draft > 0 { // a sequence may get more than its share, and guesses
+		rows = min(rows+t.generate*t.parallel+2*(t.draft+1), m.Config().Context)
+	}
 	c, err := m.NewCache(t.parallel, rows, o.KV)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.Close()
-	s := &stepper{ctx: ctx, m: m, c: c, ubatch: o.UBatch, logits: make([]float32, t.parallel*m.Config().Vocab)}
+	s := &stepper{ctx: ctx, m: m, c: c, ubatch: o.UBatch, logits: make([]float32, t.parallel*(t.draft+1)*m.Config().Vocab), ids: make([][]int32, t.parallel)}
+	if t.draft > 0 {
+		s.coin = newCoin(o.Accept)
+		if d, ok := m.(models.Drafter); ok && d.MaxDraft() > 0 {
+			s.drafter = d
+		}
+	}
 	if err := s.prompts(t.depth); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// What is there before is computed once and come back to.
 	var start []models.Checkpoint
@@ -139,22 +169,29 @@ func measure(ctx context.Context, m models.Model, o Options, t test) (speeds []f
 	}
 	for i := range runs {
 		began := time.Now()
-		if err := s.run(t); err != nil {
-			return nil, err
+		s.drafts = Drafts{}
+		n, err := s.run(t)
+		if err != nil {
+			return nil, nil, err
 		}
 		took := time.Since(began).Seconds()
 		if i >= runs-o.Repeat {
-			speeds = append(speeds, float64(t.parallel*(t.prompt+t.generate))/took)
+			speeds = append(speeds, float64(n)/took)
 		}
 		for seq, p := range start {
+			s.ids[seq] = s.ids[seq][:t.depth]
 			if t.depth == 0 {
 				c.Reset(seq)
 			} else if err := c.Restore(seq, p); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
-	return speeds, nil
+	if t.draft > 0 {
+		s.drafts.settle(t.parallel)
+		drafts = &s.drafts
+	}
+	return speeds, drafts, nil
 }
 
 // stepper makes steps of a model.
@@ -165,18 +202,28 @@ type stepper struct {
 	ubatch int
 	logits []float32 // of one row of each sequence
 	next   uint32    // of the tokens, see token
+	ids    [][]int32 // of each sequence
+
+	drafter models.Drafter // nil without
+	coin    *coin
+	drafts  Drafts
 }
 
-func (s *stepper) run(t test) error {
-	if t.prompt > 0 {
-		return s.prompts(t.prompt)
+// run makes the steps of a test and returns the tokens that it made.
+func (s *stepper) run(t test) (tokens int, err error) {
+	tokens = t.parallel * (t.prompt + t.generate)
+	switch {
+	case t.prompt > 0:
+		return tokens, s.prompts(t.prompt)
+	case t.draft > 0:
+		return s.guessed(t.draft, tokens)
 	}
 	for range t.generate {
 		if err := s.step(1, s.c.Seqs()); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return tokens, nil
 }
 
 // prompts adds n rows to each sequence, one sequence after another.
@@ -186,6 +233,9 @@ func (s *stepper) prompts(n int) error {
 			rows := min(s.ubatch, end-s.c.Pos(seq))
 			b := s.batch(seq, rows)
 			if err := s.forward(b); err != nil {
+				return err
+			}
+			if err := s.follow(seq); err != nil {
 				return err
 			}
 		}
@@ -206,7 +256,11 @@ func (s *stepper) forward(bs ...models.Batch) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	return s.m.Forward(s.c, bs, models.Outputs{Logits: s.logits[:len(bs)*s.m.Config().Vocab]})
+	outs := 0
+	for _, b := range bs {
+		outs += len(b.Outputs)
+	}
+	return s.m.Forward(s.c, bs, models.Outputs{Logits: s.logits[:outs*s.m.Config().Vocab]})
 }
 
 func (s *stepper) batch(seq, n int) models.Batch {
@@ -214,6 +268,7 @@ func (s *stepper) batch(seq, n int) models.Batch {
 	for range n {
 		b.Tokens = append(b.Tokens, s.token())
 	}
+	s.ids[seq] = append(s.ids[seq], b.Tokens...)
 	return b
 }
 

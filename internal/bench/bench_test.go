@@ -12,6 +12,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/testutil"
 	_ "github.com/inkling-go/inkling/models/inkling"
 	_ "github.com/inkling-go/inkling/models/kimik25"
@@ -27,7 +28,7 @@ func madeUp(t *testing.T, outType convert.OutType, config ...string) *Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(path, Loading{Threads: 1, KV: binding.F16, MakeUp: true, Seed: 7})
+	s, err := Open(path, Loading{Threads: 1, Devices: devices.Options{Device: "cpu"}, Context: 256, UBatch: 8, KV: binding.F16, MakeUp: true, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/machine"
 	"github.com/inkling-go/inkling/models"
@@ -16,8 +17,9 @@ type Subject struct {
 	File  *gguf.File
 	Costs Costs
 
-	be    *binding.Backend
-	model models.Model
+	be     *binding.Backend
+	device string
+	model  models.Model
 }
 
 // Loading says how a model is loaded.
@@ -25,6 +27,9 @@ type Loading struct {
 	Threads int
 	NoMmap  bool
 	KV      binding.DType
+	Devices devices.Options
+	Context int    // positions of the largest test, all sequences together
+	UBatch  int    // rows of the largest step
 	MakeUp  bool   // weights instead of reading them
 	Seed    uint64 // of those
 }
@@ -47,10 +52,16 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 		}
 		p.Fill = Fill(l.Seed)
 	}
-	if s.be, err = binding.NewBackend(binding.CPU(), l.Threads); err != nil {
+	choice, err := devices.Choose(l.Devices, devices.Subject{
+		Model: s.File, Context: l.Context, Default: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap,
+	})
+	if err != nil {
 		return nil, err
 	}
-	p.Backend = s.be
+	if s.be, err = choice.Open(l.Threads); err != nil {
+		return nil, err
+	}
+	p.Backend, p.Place, s.device = s.be, choice.Place, choice.String()
 	if s.model, err = models.Open(s.File, p); err != nil {
 		return nil, err
 	}
@@ -58,8 +69,8 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 	return s, err
 }
 
-// Device is the name of the device that computes.
-func (s *Subject) Device() string { return s.be.Device().Name() }
+// Device says which devices compute.
+func (s *Subject) Device() string { return s.device }
 
 // WeightBytes is the size of all weights.
 func (s *Subject) WeightBytes() int64 { return s.model.WeightBytes() }

@@ -46,7 +46,7 @@ func (p *plan) advice() ([]string, error) {
 	if n > 0 {
 		list = append(list, fmt.Sprintf("--ctx-size %d is the longest context that fits", n))
 	}
-	if !p.o.Device.IsCPU() {
+	if p.gpu {
 		list = append(list, "--cpu-moe: the experts stay in the host's memory")
 	}
 	return append(list, p.smaller(r)), nil
@@ -78,16 +78,16 @@ func (p *plan) largest(n int, was Fit) (int, error) {
 
 // smaller says which quantisation would leave room.
 func (p *plan) smaller(r Row) string {
-	others := p.weightBytes() - p.weights[0].Bytes
-	left := p.room() - (r.Total - p.weights[0].Bytes)
-	need := size(max(r.Total-p.room(), 0))
+	others := p.weightBytes() - p.textBytes()
+	left := p.o.Memory.Available - (r.Total - p.textBytes())
+	need := size(max(r.Total-p.o.Memory.Available, 0))
 	if left > 0 && p.parameters > 0 {
 		bits := float64(left) * 8 / float64(p.parameters)
-		now := float64(p.weights[0].Bytes) * 8 / float64(p.parameters)
+		now := float64(p.textBytes()) * 8 / float64(p.parameters)
 		for _, t := range outTypes {
 			if t.bits <= bits && t.bits < 0.95*now { // an average: the file may have one or the other bit more
 				return fmt.Sprintf("a smaller quantisation: %s or less, %s of weights instead of %s",
-					t.name, size(int64(t.bits/8*float64(p.parameters))), size(p.weights[0].Bytes))
+					t.name, size(int64(t.bits/8*float64(p.parameters))), size(p.textBytes()))
 			}
 		}
 	}

