@@ -3,41 +3,28 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/inkling-go/inkling/internal/chat"
 )
-
-// ANSI sequences for text that is not the answer.
-const (
-	dimOn  = "\x1b[2m"
-	dimOff = "\x1b[0m"
-)
-
-// dim writes a line, dim on a terminal.
-func dim(w io.Writer, line string) {
-	if isTerminal(w) {
-		line = dimOn + line + dimOff
-	}
-	fmt.Fprintln(w, line)
-}
 
 // printer writes an answer as it comes. Reasoning stands between two marks, as
 // Ollama has them, and is dim on a terminal.
 type printer struct {
 	w            io.Writer
-	terminal     bool
+	terminal     bool            // control characters are taken out
+	dimmed       bool            // reasoning is dim
+	markdown     *markdownWriter // of the content; nil: as it is
 	hideThinking bool
+	hideCalls    bool
 
 	thinking bool // the closing mark is owed
 	midLine  bool // the last line has no end yet
 }
 
 func newPrinter(w io.Writer, hideThinking bool) *printer {
-	return &printer{w: w, terminal: isTerminal(w), hideThinking: hideThinking}
+	return &printer{w: w, terminal: isTerminal(w), dimmed: styled(w), hideThinking: hideThinking}
 }
 
 // delta writes a piece of the answer.
@@ -52,6 +39,9 @@ func (p *printer) delta(d chat.Delta) error {
 		return err
 	}
 	if d.Kind == chat.ToolCallDelta {
+		if p.hideCalls {
+			return nil
+		}
 		line, err := callLine(d.Call)
 		if err != nil {
 			return err
@@ -60,6 +50,9 @@ func (p *printer) delta(d chat.Delta) error {
 			return err
 		}
 		return p.text(line)
+	}
+	if p.markdown != nil {
+		return p.markdown.write(d.Text)
 	}
 	return p.text(d.Text)
 }
@@ -106,6 +99,11 @@ func (p *printer) end() error {
 }
 
 func (p *printer) endLine() error {
+	if p.markdown != nil {
+		if err := p.markdown.flush(); err != nil {
+			return err
+		}
+	}
 	if !p.midLine {
 		return nil
 	}
@@ -116,12 +114,7 @@ func (p *printer) endLine() error {
 // they could move its cursor and worse.
 func (p *printer) text(s string) error {
 	if p.terminal {
-		s = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\n' && r != '\t' {
-				return -1
-			}
-			return r
-		}, s)
+		s = harmless(s)
 	}
 	if s == "" {
 		return nil
@@ -132,7 +125,7 @@ func (p *printer) text(s string) error {
 }
 
 func (p *printer) style(sequence string) error {
-	if !p.terminal {
+	if !p.dimmed {
 		return nil
 	}
 	_, err := io.WriteString(p.w, sequence)

@@ -37,7 +37,7 @@ func TestPrinter(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var b strings.Builder
 			p := newPrinter(&b, tc.hide)
-			p.terminal = tc.terminal
+			p.terminal, p.dimmed = tc.terminal, tc.terminal
 			for _, d := range tc.deltas {
 				if err := p.delta(d); err != nil {
 					t.Fatal(err)
