@@ -44,6 +44,28 @@ const (
 	ended
 )
 
+// newInklingParser returns a parser that goes on where the prompt ends. Prompts of the renderer end with the start of a turn. In one
+// that is written out by hand the last control token says what goes on; without any it is text, and so is the answer.
+func newInklingParser(v *token.Vocab, p *protocol, prompt []int32) *inklingParser {
+	s := &inklingParser{v: v, p: p}
+	for i := len(prompt) - 1; i >= 0; i-- {
+		switch id := prompt[i]; {
+		case id == p.model:
+			return s
+		case id == p.endMessage || id == p.endSampling || id == p.endText:
+			s.state = between
+			return s
+		case s.contentType(id):
+			s.state, s.body = inBody, id
+			return s
+		}
+	}
+	if len(prompt) > 0 {
+		s.state, s.body = inBody, p.text
+	}
+	return s
+}
+
 // Push follows one id.
 func (s *inklingParser) Push(id int32) []Delta {
 	s.out = nil

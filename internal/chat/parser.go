@@ -43,10 +43,11 @@ type Parser interface {
 func NewParser(v *token.Vocab) Parser { return NewParserAfter(v, nil) }
 
 // NewParserAfter returns the parser for the model's vocabulary: of Inkling's or Kimi's protocol if it has its tokens, else one that
-// takes all text for content. The ids of the prompt say where the model goes on: Kimi's may end within its thinking.
+// takes all text for content. The ids of the prompt say where the model goes on: Kimi's may end within its thinking, and one that is
+// written out by hand anywhere, also in plain text.
 func NewParserAfter(v *token.Vocab, prompt []int32) Parser {
 	if p, ok := newProtocol(v); ok {
-		return &inklingParser{v: v, p: p}
+		return newInklingParser(v, p, prompt)
 	}
 	if p, ok := newKimi(v); ok {
 		return newKimiParser(v, p, prompt)

@@ -111,6 +111,36 @@ func TestInklingParser(t *testing.T) {
 	}
 }
 
+// TestInklingParserAfter goes on where a prompt that was written out by hand ends.
+func TestInklingParserAfter(t *testing.T) {
+	v, _ := loadModel(t, tinyDir)
+	for _, tc := range []struct {
+		name, prompt, generated string
+		want                    output
+		first                   string // what the first text token gives
+	}{
+		{"plain text", "The sky", " is blue", output{Content: " is blue"}, " is"},
+		{"the start of a turn", tokMessageUser + tokText + "Hi" + tokEndMessage + tokMessageModel, tokText + "Hello", output{Content: "Hello"}, ""},
+		{"in the text of a turn", tokMessageModel + tokText + "Hel", "lo" + tokEndMessage, output{Content: "lo"}, "lo"},
+		{"in a thought", tokMessageModel + tokThinking + "I", " see" + tokEndMessage + tokMessageModel + tokText + "Yes", output{Reasoning: " see", Content: "Yes"}, " see"},
+		{"after a thought", tokMessageModel + tokThinking + "I see" + tokEndMessage, tokMessageModel + tokText + "Yes", output{Content: "Yes"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			prompt, ids := v.EncodeWithSpecial(tc.prompt), v.EncodeWithSpecial(tc.generated)
+			if d := cmp.Diff(tc.want, parseAll(NewParserAfter(v, prompt), ids)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			first := ""
+			for _, d := range NewParserAfter(v, prompt).Push(ids[0]) {
+				first += d.Text
+			}
+			if !strings.HasPrefix(tc.first, first) || (first == "") != (tc.first == "") {
+				t.Errorf("the first token gives %q at once, want %q", first, tc.first)
+			}
+		})
+	}
+}
+
 // TestParserQuotedTokens feeds text that spells control tokens without being them.
 func TestParserQuotedTokens(t *testing.T) {
 	v, _ := loadModel(t, tinyDir)

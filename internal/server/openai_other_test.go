@@ -50,7 +50,8 @@ func TestCompletions(t *testing.T) {
 	}{
 		{"a prompt of the template", `"max_tokens":40,"prompt":` + quote(rawPrompt), []string{"The capital of France is Paris."}},
 		{"plain text", `"prompt":"The capital of France is"`, []string{" P"}},
-		{"echo", `"echo":true,"prompt":"The capital of France is","max_tokens":1`, nil},
+		{"plain text with a stop", `"prompt":"The capital of France is","stop":"."`, []string{" P"}},
+		{"echo", `"echo":true,"prompt":"The capital of France is","max_tokens":1`, []string{"The capital of France is P"}},
 		{
 			"two prompts, two answers", `"n":2,"max_tokens":40,"prompt":[` + quote(rawPrompt) + `,` + quote(strings.Replace(rawPrompt, "France", "Italy", 1)) + `]`,
 			[]string{"The capital of France is Paris.", "The capital of France is Paris.", "The capital of Italy is Rome.", "The capital of Italy is Rome."},
