@@ -45,17 +45,14 @@ func Synth(ctx context.Context, o SynthOptions) (Report, error) {
 	return report, err
 }
 
-// SynthHeader writes the text model of such a shape without weights: keys and
-// tensors are there, and a hole of the file where their data would be, which takes
-// no room on the disk. It returns the file's path. Models of any size can so be
+// SynthHeader writes the text model of such a shape without weights, and beside it
+// its layers for multi-token prediction: keys and tensors are there, and a hole of
+// the file where their data would be, which takes no room on the disk. It returns
+// the paths, the second of which is empty without such layers. Models of any size can so be
 // opened by a program that makes up the weights itself, see models.Params.
-func SynthHeader(o SynthOptions) (path string, err error) {
+func SynthHeader(o SynthOptions) (text, mtp string, err error) {
 	err = o.withSource(func(src *Source, arch Arch) error {
 		plan, err := arch.Plan(src)
-		if err != nil {
-			return err
-		}
-		files, err := wanted(plan.Files, Options{Dir: o.Dir, Only: []Kind{Text}})
 		if err != nil {
 			return err
 		}
@@ -63,14 +60,24 @@ func SynthHeader(o SynthOptions) (path string, err error) {
 		if err != nil {
 			return err
 		}
-		out, err := newOutput(src, files[0], o.Options, names)
-		if err != nil {
-			return err
+		paths := map[Kind]*string{Text: &text, MTP: &mtp}
+		for _, f := range plan.Files {
+			path := paths[f.Kind]
+			if path == nil {
+				continue
+			}
+			out, err := newOutput(src, f, o.Options, names)
+			if err != nil {
+				return err
+			}
+			if err := out.writeHeader(); err != nil {
+				return err
+			}
+			*path = out.parts[0].path
 		}
-		path = out.parts[0].path
-		return out.writeHeader()
+		return nil
 	})
-	return path, err
+	return text, mtp, err
 }
 
 // writeHeader writes a file in one part whose data is a hole.

@@ -48,6 +48,9 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "n-gen", Aliases: []string{"n"}, Value: "128", Usage: "lengths of answers, a `LIST`; 0 for none"},
 			&cli.StringFlag{Name: "n-depth", Aliases: []string{"d"}, Value: "0", Usage: "tokens that are there before, a `LIST`"},
 			&cli.StringFlag{Name: "parallel", Aliases: []string{"np"}, Value: "1", Usage: "sequences at once, a `LIST`"},
+			&cli.StringFlag{Name: "draft", Value: "0", Usage: "tokens guessed ahead in each step of an answer, a `LIST`"},
+			&cli.StringFlag{Name: "accept", Value: "0.85,0.7,0.6", Usage: "`RATES` by which guesses count as right, by how far ahead they are; the last one holds beyond"},
+			&cli.StringFlag{Name: "mtp", Usage: "guess by the layers for multi-token prediction in `FILE`, or off for guesses that cost nothing", DefaultText: "the file beside the model"},
 			&cli.IntFlag{Name: "repetitions", Aliases: []string{"r"}, Value: 5, Usage: "measure each `N` times"},
 			&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "compute with `N` threads", DefaultText: "one per core"},
 			&cli.IntFlag{Name: "ubatch-size", Value: 512, Usage: "compute `N` tokens of a prompt at a time"},
@@ -99,10 +102,18 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 		flag  string
 		least int
 		to    *[]int
-	}{{"n-prompt", 0, &o.bench.Prompt}, {"n-gen", 0, &o.bench.Generate}, {"n-depth", 0, &o.bench.Depth}, {"parallel", 1, &o.bench.Parallel}} {
+	}{{"n-prompt", 0, &o.bench.Prompt}, {"n-gen", 0, &o.bench.Generate}, {"n-depth", 0, &o.bench.Depth}, {"parallel", 1, &o.bench.Parallel}, {"draft", 0, &o.bench.Draft}} {
 		if *list.to, err = numbers(c.String(list.flag), list.least); err != nil {
 			return nil, usagef("--%s: %w", list.flag, err)
 		}
+	}
+	for _, n := range o.bench.Draft {
+		if n > engine.MaxDraft {
+			return nil, usagef("--draft %d: want at most %d", n, engine.MaxDraft)
+		}
+	}
+	if o.bench.Accept, err = rates(c.String("accept")); err != nil {
+		return nil, usagef("--accept: %w", err)
 	}
 	o.bench.Prompt, o.bench.Generate = positive(o.bench.Prompt), positive(o.bench.Generate)
 	for _, name := range []string{"threads", "ubatch-size", "repetitions", "layers"} {
@@ -156,6 +167,19 @@ func numbers(list string, least int) ([]int, error) {
 			return nil, fmt.Errorf("%q in %q: want numbers from %d to %d", word, list, least, maxBenchTokens)
 		}
 		out = append(out, n)
+	}
+	return out, nil
+}
+
+// rates reads a list such as 0.85,0.7.
+func rates(list string) ([]float64, error) {
+	var out []float64
+	for word := range strings.SplitSeq(list, ",") {
+		r, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || !(r >= 0 && r <= 1) {
+			return nil, fmt.Errorf("%q in %q: want numbers from 0 to 1", word, list)
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }
@@ -215,7 +239,7 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		o.synth.OutDir = dir
-		if path, err = convert.SynthHeader(o.synth); err != nil {
+		if path, l.MTP, err = convert.SynthHeader(o.synth); err != nil {
 			return nil, err
 		}
 		l.MakeUp, l.Seed = true, o.synth.Seed
@@ -224,7 +248,10 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 		if err != nil {
 			return nil, err
 		}
-		path = files.Model
+		path, l.MTP = files.Model, files.MTP
+	}
+	if err := o.setMTP(&l, path); err != nil {
+		return nil, err
 	}
 	s, err := bench.Open(path, l)
 	if err != nil {
@@ -245,4 +272,19 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 	}
 	out.Results, err = s.Run(ctx, o.bench, bandwidth)
 	return out, err
+}
+
+// setMTP chooses what guesses are made by, if any are.
+func (o *benchOptions) setMTP(l *bench.Loading, model string) (err error) {
+	if l.Depths = slices.Max(o.bench.Draft); l.Depths == 0 || o.c.String("mtp") == "off" {
+		l.MTP = ""
+		return nil
+	}
+	if file := o.c.String("mtp"); file != "" {
+		l.MTP = file
+	}
+	if l.MTP == "" {
+		l.MTP, err = engine.FindMTP(model)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ var benchFormats = map[string]func(io.Writer, *benchReport) error{
 }
 
 // benchColumns are the headings for people.
-var benchColumns = []string{"model", "type", "size", "params", "device", "threads", "test", "t/s", "per token", "bandwidth"}
+var benchColumns = []string{"model", "type", "size", "params", "device", "threads", "test", "t/s", "per token", "bandwidth", "guesses"}
 
 // benchRow is a result for people.
 func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
@@ -54,9 +55,13 @@ func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
 			bandwidth += fmt.Sprintf(", %.0f %%", 100*res.OfMeasured)
 		}
 	}
+	guesses := ""
+	if d := res.Drafts; d != nil {
+		guesses = fmt.Sprintf("%.2f tokens in %.1f + %.1f + %.1f ms", d.Tokens, d.Draft, d.Verify, d.Rollback)
+	}
 	return []string{
 		m.Name, m.Type, binarySize(m.Bytes), parameters(m.Parameters), m.Device, strconv.Itoa(r.Threads),
-		res.Test, fmt.Sprintf("%.2f ± %.2f", res.Mean, res.Spread), perToken, bandwidth,
+		res.Test, fmt.Sprintf("%.2f ± %.2f", res.Mean, res.Spread), perToken, bandwidth, guesses,
 	}
 }
 
@@ -105,15 +110,18 @@ func benchCSV(w io.Writer, r *benchReport) error {
 	rows := [][]string{{
 		"version", "commit", "cpu", "threads", "memory_bandwidth", "kv_type", "ubatch_size", "model", "type", "device", "bytes", "active_bytes", "parameters",
 		"test", "n_prompt", "n_gen", "n_depth", "n_parallel", "avg_ts", "stddev_ts", "bytes_per_token", "bandwidth",
+		"n_draft", "draft_tokens", "draft_ms", "verify_ms", "rollback_ms",
 	}}
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for _, m := range r.Models {
 		for _, res := range m.Results {
+			d := cmp.Or(res.Drafts, &bench.Drafts{})
 			rows = append(rows, []string{
 				r.Build.Version, r.Build.Commit, r.CPU, strconv.Itoa(r.Threads), float(r.Bandwidth), r.KVType, strconv.Itoa(r.UBatch),
 				m.Name, m.Type, m.Device, strconv.FormatInt(m.Bytes, 10), strconv.FormatInt(m.Active, 10), strconv.FormatInt(m.Parameters, 10),
 				res.Test, strconv.Itoa(res.Prompt), strconv.Itoa(res.Generate), strconv.Itoa(res.Depth), strconv.Itoa(res.Parallel),
 				float(res.Mean), float(res.Spread), strconv.FormatInt(res.BytesPerToken, 10), float(res.Bandwidth),
+				strconv.Itoa(res.Draft), float(d.Tokens), float(d.Draft), float(d.Verify), float(d.Rollback),
 			})
 		}
 	}

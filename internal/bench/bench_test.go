@@ -21,14 +21,23 @@ import (
 // madeUp makes up a model of the shape of a test checkpoint.
 func madeUp(t *testing.T, outType convert.OutType, config ...string) *Subject {
 	t.Helper()
-	path, err := convert.SynthHeader(convert.SynthOptions{
+	return madeUpAhead(t, outType, 0, config...)
+}
+
+// madeUpAhead has so many layers for multi-token prediction as well, if the shape has any.
+func madeUpAhead(t *testing.T, outType convert.OutType, depths int, config ...string) *Subject {
+	t.Helper()
+	path, mtp, err := convert.SynthHeader(convert.SynthOptions{
 		Config:  testutil.Testdata(t, config...),
 		Options: convert.Options{OutDir: t.TempDir(), OutType: outType},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(path, Loading{Threads: 1, Devices: devices.Options{Device: "cpu"}, Context: 256, UBatch: 8, KV: binding.F16, MakeUp: true, Seed: 7})
+	if depths == 0 {
+		mtp = ""
+	}
+	s, err := Open(path, Loading{Threads: 1, Devices: devices.Options{Device: "cpu"}, Context: 256, UBatch: 8, KV: binding.F16, MakeUp: true, Seed: 7, MTP: mtp, Depths: depths})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ type Subject struct {
 	File  *gguf.File
 	Costs Costs
 
+	mtp    *gguf.File // nil without
 	be     *binding.Backend
 	device string
 	model  models.Model
@@ -30,6 +31,8 @@ type Loading struct {
 	Devices devices.Options
 	Context int    // positions of the largest test, all sequences together
 	UBatch  int    // rows of the largest step
+	MTP     string // GGUF of layers for multi-token prediction; empty: none
+	Depths  int    // of them, that are loaded
 	MakeUp  bool   // weights instead of reading them
 	Seed    uint64 // of those
 }
@@ -45,7 +48,13 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 	if s.File, err = models.OpenFile(path); err != nil {
 		return nil, err
 	}
-	p := models.Params{NoMmap: l.NoMmap}
+	p := models.Params{NoMmap: l.NoMmap, MTPDepths: l.Depths}
+	if l.MTP != "" {
+		if s.mtp, err = models.OpenFile(l.MTP); err != nil {
+			return nil, err
+		}
+		p.MTP = s.mtp
+	}
 	if l.MakeUp {
 		if err := roomFor(s.File); err != nil {
 			return nil, err
@@ -53,7 +62,7 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 		p.Fill = Fill(l.Seed)
 	}
 	choice, err := devices.Choose(l.Devices, devices.Subject{
-		Model: s.File, Context: l.Context, Default: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap,
+		Model: s.File, Context: l.Context, Default: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap, MTP: s.mtp, MTPDepths: l.Depths,
 	})
 	if err != nil {
 		return nil, err
@@ -88,10 +97,13 @@ func (s *Subject) Close() error {
 	if s.be != nil {
 		s.be.Close()
 	}
-	if s.File != nil {
-		return s.File.Close()
+	var errs []error
+	for _, f := range []*gguf.File{s.File, s.mtp} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // roomFor refuses to make up weights that the machine has no memory for: the system
