@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/convert"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
@@ -74,11 +73,14 @@ func tinyModel(t testing.TB) *Model {
 	return m
 }
 
+// f32KV keeps keys and values exact.
+var f32KV, _ = engine.ParseKV("f32")
+
 // testOptions serve the trained model with one thread.
 func testOptions(t testing.TB) Options {
 	return Options{
 		Models: []*Model{tinyModel(t)}, KeepAlive: Forever, Version: "test",
-		Engine: engine.Options{Threads: 1, Context: 2048, KV: binding.F32, Parallel: 2},
+		Engine: engine.Options{Threads: 1, Context: 2048, KV: f32KV, Parallel: 2},
 		Log:    slog.New(slog.DiscardHandler),
 	}
 }

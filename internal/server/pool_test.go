@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/engine"
 )
 
@@ -42,7 +41,7 @@ func copyModel(t *testing.T, name string) *Model {
 // newTestPool counts what is opened. Opening waits for gate, unless it is nil.
 func newTestPool(t *testing.T, keep time.Duration, limit int, gate <-chan struct{}) (*pool, *atomic.Int32) {
 	t.Helper()
-	p := newPool(engine.Options{Threads: 1, Context: 256, KV: binding.F32}, keep, limit, slog.New(slog.DiscardHandler))
+	p := newPool(engine.Options{Threads: 1, Context: 256, KV: f32KV}, keep, limit, slog.New(slog.DiscardHandler))
 	opened := new(atomic.Int32)
 	p.open = func(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 		opened.Add(1)
