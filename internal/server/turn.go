@@ -170,7 +170,7 @@ func (s *Server) generateOn(ctx context.Context, l *loaded, t *turn, emit func(e
 	for i := range answers {
 		r := *req
 		r.Sampling.Seed += uint64(i)
-		c := &choice{server: s, turn: t, model: l.Name, index: i, begin: time.Now(), emit: func(e event) error {
+		c := &choice{server: s, turn: t, model: l.Name, begin: time.Now(), emit: func(e event) error {
 			mu.Lock()
 			defer mu.Unlock()
 			e.Choice = i
@@ -218,7 +218,6 @@ type choice struct {
 	server *Server
 	turn   *turn
 	model  string
-	index  int
 	emit   func(event) error
 
 	begin     time.Time
