@@ -245,7 +245,7 @@ func TestLocalPaths(t *testing.T) {
 	for source, want := range map[string]string{
 		"a.mp4": "dir/a.mp4", "sub/f%03d.png": "dir/sub/f%03d.png", "/a.mp4": "/a.mp4", "../a.mp4": "a.mp4",
 		"file:///a%20b.mp4": "/a b.mp4", "file://localhost/a.mp4": "/a.mp4",
-		"data:video/mp4;base64,AAAA": "", "http://host/a.mp4": "", "https://host/a.mp4": "", "file://host/a.mp4": "", "file://": "",
+		"data:video/mp4;base64,AAAA": "", "http://host/a.mp4": "", "https://host/a.mp4": "", "file://host/a.mp4": "", "file://": "", "ftp://host/a.mp4": "",
 	} {
 		if path, ok := local(source); ok != (want != "") || ok && path != filepath.FromSlash(want) {
 			t.Errorf("%s: %q, %v, want %q", source, path, ok, want)
@@ -253,6 +253,9 @@ func TestLocalPaths(t *testing.T) {
 	}
 	if _, _, err := LoadLocal("dir")(context.Background(), "file://host/a.mp4"); err == nil || !strings.Contains(err.Error(), "not a file URL") {
 		t.Errorf("a file of another machine: error %v", err)
+	}
+	if _, _, err := LoadLocal("dir")(context.Background(), "ftp://host/a.mp4"); err == nil || !strings.Contains(err.Error(), "ftp://host/a.mp4: a URL of this kind is not fetched") {
+		t.Errorf("ftp: error %v", err)
 	}
 }
 

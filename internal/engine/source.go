@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -34,26 +36,36 @@ func LoadLocal(dir string) Load {
 		if strings.HasPrefix(source, "file:") {
 			return source, nil, fmt.Errorf("%.100s: not a file URL with a path of this machine", source)
 		}
+		if !isWebURL(source) {
+			return source, nil, fmt.Errorf("%.100s: a URL of this kind is not fetched; want http, https, file, data or a path", source)
+		}
 		data, err := fetch(ctx, client, source)
 		return source, data, err
 	}
 }
 
+// scheme is the beginning of a URL.
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+func isWebURL(source string) bool {
+	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
+}
+
 // LocalPaths returns a Local for the same program: every source but data URLs
-// and http(s) URLs is a path, relative to dir.
+// and other URLs than those of files is a path, relative to dir.
 func LocalPaths(dir string) Local {
 	return func(source string) (string, bool) {
-		for _, scheme := range []string{"data:", "http://", "https://"} {
-			if strings.HasPrefix(source, scheme) {
-				return "", false
-			}
-		}
-		if strings.HasPrefix(source, "file://") {
+		switch {
+		case strings.HasPrefix(source, "data:"):
+			return "", false
+		case strings.HasPrefix(source, "file://"):
 			u, err := url.Parse(source)
 			if err != nil || u.Path == "" || u.Host != "" && u.Host != "localhost" {
 				return "", false
 			}
 			source = u.Path
+		case scheme.MatchString(source):
+			return "", false
 		}
 		if !filepath.IsAbs(source) {
 			source = filepath.Join(dir, source)
@@ -62,7 +74,11 @@ func LocalPaths(dir string) Local {
 	}
 }
 
+// readFile reads a file, but no named pipe, which may wait for ever to be opened.
 func readFile(path string) ([]byte, error) {
+	if st, err := os.Stat(path); err == nil && st.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s: is a named pipe, want a file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -193,6 +193,9 @@ func openVideo(ctx context.Context, path string, opts VideoOptions) (videoSource
 	if st.IsDir() {
 		return openDirectory(path, opts)
 	}
+	if !st.Mode().IsRegular() { // a named pipe may wait for ever to be opened
+		return videoSource{}, fmt.Errorf("%s: is neither a file nor a folder", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return videoSource{}, err
