@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/inkling-go/inkling/internal/token"
 )
@@ -98,15 +99,25 @@ func (s *inklingParser) Push(id int32) []Delta {
 	return s.out
 }
 
-// Finish closes an unfinished turn.
+// Finish closes an unfinished turn. A head that may be the name of a tool, and a character of which bytes are missing, are dropped.
 func (s *inklingParser) Finish() []Delta {
 	s.out = nil
-	if s.state != ended {
-		s.close()
-		s.state = ended
+	switch {
+	case s.state == inBody && s.body == s.p.toolJSON:
+		if call, err := parseCall(validUTF8(s.call), string(validUTF8(s.author))); err != nil {
+			s.warned = append(s.warned, cutCall)
+		} else {
+			s.out = append(s.out, Delta{Kind: ToolCallDelta, Call: call})
+		}
+	case s.state == inHead && !toolName.Match(s.author):
+		s.emit(ContentDelta, s.author)
 	}
+	s.state = ended
 	return s.out
 }
+
+// toolName matches what may be the beginning of a tool's name.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_.:/-]{0,128}$`)
 
 // Stop returns the id that ended the turn.
 func (s *inklingParser) Stop() (int32, bool) { return s.endedBy, s.stopped }

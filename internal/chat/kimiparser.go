@@ -102,13 +102,21 @@ func (s *kimiParser) Push(id int32) []Delta {
 	return s.out
 }
 
-// Finish closes an unfinished turn.
+// Finish closes an unfinished turn. A character of which bytes are missing is dropped.
 func (s *kimiParser) Finish() []Delta {
 	s.out = nil
-	if s.state != kimiEnded {
-		s.close()
-		s.state = kimiEnded
+	switch {
+	case s.inCall():
+		call, err := newKimiCall(string(validUTF8(s.id)), validUTF8(s.args))
+		if err != nil || s.state == kimiCallID {
+			s.warned = append(s.warned, cutCall)
+		} else {
+			s.out = append(s.out, Delta{Kind: ToolCallDelta, Call: call})
+		}
+	case s.state == kimiBetweenCalls && len(bytes.TrimSpace(s.between)) > 0:
+		s.emit(ContentDelta, s.between)
 	}
+	s.state = kimiEnded
 	return s.out
 }
 

@@ -27,7 +27,7 @@ type Delta struct {
 type Parser interface {
 	// Push takes the next id and returns what it completes. Ids after the end of the turn are ignored.
 	Push(id int32) []Delta
-	// Finish ends the turn if the model has not, and returns what was held back.
+	// Finish ends the turn if the model has not, and returns what was held back and is whole: no piece of a call or a character.
 	Finish() []Delta
 	// Stop returns the id that ended the turn; ok is false while it goes on or if Finish ended it.
 	Stop() (id int32, ok bool)
@@ -59,6 +59,9 @@ func NewParserAfter(v *token.Vocab, prompt []int32) Parser {
 	return &plainParser{v: v, stop: stop}
 }
 
+// cutCall is the warning about an answer that a limit has cut within a call. A piece of a call is no content.
+const cutCall = "the answer ends within a tool call, which is left out"
+
 // plainParser takes all text for content.
 type plainParser struct {
 	v       *token.Vocab
@@ -73,15 +76,15 @@ func (p *plainParser) Push(id int32) []Delta {
 		return nil
 	}
 	if slices.Contains(p.stop, id) {
-		p.endedBy = &id
-		return p.Finish()
+		p.ended, p.endedBy = true, &id
+		return textDelta(ContentDelta, p.text.Flush())
 	}
 	return textDelta(ContentDelta, p.text.Push(p.v.Piece(id)))
 }
 
 func (p *plainParser) Finish() []Delta {
 	p.ended = true
-	return textDelta(ContentDelta, p.text.Flush())
+	return nil
 }
 
 func (p *plainParser) Stop() (int32, bool) {
