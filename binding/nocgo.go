@@ -47,7 +47,8 @@ func (b *Backend) Resume() { panic(errNoCgo) }
 
 func (b *Backend) Close() { panic(errNoCgo) }
 
-type Device struct{}
+type Device struct {
+}
 
 func Devices() []Device { panic(errNoCgo) }
 

@@ -89,6 +89,9 @@ func generic(out *bytes.Buffer, fset *token.FileSet, d *ast.GenDecl) {
 			}
 			if st, ok := s.Type.(*ast.StructType); ok {
 				st.Fields.List = slices.DeleteFunc(st.Fields.List, func(f *ast.Field) bool { return len(f.Names) == 0 || !f.Names[0].IsExported() })
+				if len(st.Fields.List) == 0 {
+					s.Type = &ast.StructType{Fields: &ast.FieldList{}}
+				}
 			}
 			if strings.Contains(text(fset, s.Type), "C.") {
 				s.Type = &ast.StructType{Fields: &ast.FieldList{}}

@@ -23,6 +23,7 @@ for checkpoint in inkling-tiny kimi-tiny; do
     cpu=$(ids --device cpu) || exit 1
     one=""
     for layout in "${layouts[@]}"; do
+      case $checkpoint$layout in kimi*q8_0) continue ;; esac # its rows are no whole blocks
       # shellcheck disable=SC2086 # options are words
       got=$(ids $layout) || { failed=1; echo "FAIL $checkpoint [$layout]: no answer"; continue; }
       where=$(grep -o '"devices":\[[^]]*\],"graph_splits":[0-9]*' "$WORK/answer.json")
