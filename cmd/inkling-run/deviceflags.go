@@ -20,6 +20,7 @@ func deviceFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "cpu-moe", Usage: "leave all routed experts in host memory"},
 		&cli.IntFlag{Name: "n-cpu-moe", Usage: "leave the routed experts of the first `N` layers in host memory", DefaultText: "as few as fit"},
 		&cli.StringSliceFlag{Name: "override-tensor", Aliases: []string{"ot"}, Usage: "`PATTERN=DEVICE`: put tensors whose name matches the regular expression on cpu, cuda:0 and so on; may be given again"},
+		&cli.StringFlag{Name: "rpc", Hidden: true},
 	}
 }
 
@@ -27,6 +28,8 @@ func deviceFlags() []cli.Flag {
 func devicesFrom(c *cli.Context) (devices.Options, error) {
 	o := devices.Options{Device: c.String("device"), GPULayers: c.String("gpu-layers"), MainGPU: c.Int("main-gpu"), HostExperts: c.Int("n-cpu-moe")}
 	switch {
+	case c.IsSet("rpc"):
+		return o, usagef("--rpc %s: computing on other machines needs ggml's RPC backend, which this program does not have", c.String("rpc"))
 	case o.HostExperts < 0:
 		return o, usagef("--n-cpu-moe %d: want at least 0", o.HostExperts)
 	case c.Bool("cpu-moe") && c.IsSet("n-cpu-moe"):
