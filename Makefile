@@ -103,6 +103,23 @@ test-compat: headers ## that gguf-parser-go reads every file the converter write
 test-browser: demo ## the web page in Chromium (CHROME=/usr/bin/chromium), with Node.js and npm
 	cd test/browser && npm ci --silent && npm test
 
+# Clients of a server that is a process of its own: see test/load.
+STREAMS := 64
+PARALLEL := 8
+DURATION := 120s
+.PHONY: bench-server
+bench-server: build ## answers under load are right, memory is flat, times are printed (STREAMS=64 PARALLEL=8 DURATION=120s)
+	go run ./test/load bench -streams $(STREAMS) -parallel $(PARALLEL) -duration $(DURATION)
+
+SOAK := 20m
+.PHONY: soak
+soak: build ## good and bad clients of all APIs, and what they leave behind (SOAK=20m)
+	go run ./test/load soak -streams 24 -parallel $(PARALLEL) -duration $(SOAK)
+
+.PHONY: test-faults
+test-faults: headers ## what clients, files, disks and devices do to a server, the dear tests too
+	go test -count=1 -timeout 30m -run Fault ./internal/server ./cmd/inkling-run -args -faults
+
 # -p 1: the lines come in the order of the packages.
 PARITY := $(CURDIR)/build/parity.jsonl
 .PHONY: parity
@@ -120,7 +137,9 @@ lint: headers tools ## gofumpt, go vet, staticcheck and the import rules: what C
 	go test -count=1 -run '^TestLayers' .
 
 .PHONY: lint-full
-lint-full: lint $(GOLANGCI) ## lint and golangci-lint, which takes minutes to compile the first time
+lint-full: lint $(GOLANGCI) ## lint, vet for macOS without cgo, and golangci-lint: minutes the first time
+	cd binding && go run nocgo_gen.go && git diff --exit-code nocgo.go
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
 	$(GOLANGCI) run ./...
 
 .PHONY: bench

@@ -70,6 +70,7 @@ var rooms = []room{
 	{"", []string{"internal", "models"}}, // the Go API; "internal" stands for every room below it
 	{"cmd", []string{"", "binding", "convert", "ggml", "internal", "models"}},
 	{"examples", []string{""}}, // as a user of the Go API would
+	{"test/load", nil},         // clients of a server that is a process of its own
 
 }
 

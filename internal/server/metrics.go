@@ -146,6 +146,7 @@ func writePool(x *exposition, models []running) {
 	}{
 		{"inkling_requests_active", "Sequences at work.", func(r *running) int { return r.Stats.Active }},
 		{"inkling_requests_waiting", "Requests that wait for a sequence.", func(r *running) int { return r.Stats.Waiting }},
+		{"inkling_requests_held", "HTTP requests that hold the model in memory.", func(r *running) int { return r.Busy }},
 	} {
 		x.family(g.name, "gauge", g.help)
 		for i := range models {
@@ -214,10 +215,26 @@ func writeRuntime(x *exposition) {
 		{"go_memstats_mallocs_total", "counter", "Allocations on Go's heap.", float64(m.Mallocs)},
 		{"go_gc_cycles_total", "counter", "Garbage collections.", float64(m.NumGC)},
 		{"process_resident_memory_bytes", "gauge", "Resident memory of the process, mapped weights included.", residentBytes()},
+		{"process_open_fds", "gauge", "Open file descriptors, connections included.", openFiles()},
 	} {
 		x.family(g.name, g.typ, g.help)
 		x.sample(g.name, g.value)
 	}
+}
+
+// openFiles counts /proc/self/fd, without the descriptor that reads it; 0 where
+// there is none.
+func openFiles() float64 {
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return 0
+	}
+	return float64(len(names) - 1)
 }
 
 // residentBytes reads the second field of /proc/self/statm, in pages; 0 where
