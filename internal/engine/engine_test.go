@@ -253,6 +253,13 @@ func TestContextLimit(t *testing.T) {
 	if !errors.Is(err, ErrContextFull) || !strings.Contains(err.Error(), "the context 40") || !strings.Contains(err.Error(), "8192") {
 		t.Errorf("a long prompt: error %v", err)
 	}
+	raw := &Request{Raw: true, Prompt: strings.Repeat("word ", 1<<20)}
+	for _, r := range []*Request{question(raw.Prompt), raw} { // whose tokens are not counted
+		_, err = e.Generate(context.Background(), r)
+		if !errors.Is(err, ErrContextFull) || !strings.Contains(err.Error(), "bytes, more than") {
+			t.Errorf("a prompt of megabytes: error %v", err)
+		}
+	}
 	r := question("Spell horse backwards.")
 	r.MaxTokens = 0
 	r.OnToken = nil

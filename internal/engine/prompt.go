@@ -23,6 +23,13 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 	if err != nil {
 		return rows{}, err
 	}
+	bytes := 0
+	for _, s := range segs {
+		bytes += len(s.Text)
+	}
+	if err := e.checkBytes(bytes); err != nil {
+		return rows{}, err
+	}
 	bound := make([]*medium, len(parts))
 	for i, p := range parts {
 		n, err := strconv.Atoi(p.Source)
@@ -47,6 +54,19 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 		p.media = append(p.media, mediaRows{bound[s.Media], s.Pos})
 	}
 	return p, e.checkSlots(p)
+}
+
+// checkBytes is an error for texts that can not fit, whatever their tokens are:
+// finding those of a text of many megabytes takes a minute. No token stands for
+// more than the longest piece; where the vocabulary composes characters first, a
+// text gets shorter by less than the factor.
+func (e *Engine) checkBytes(n int) error {
+	const composed = 4
+	if least := n / (composed * max(e.longest, 1)); least >= e.opt.Context {
+		return fmt.Errorf("the prompt has %d bytes, more than %d tokens, the context %d: %w: shorten it or give a larger --ctx-size (the model allows %d)",
+			n, least, e.opt.Context, ErrContextFull, e.model.Config().Context)
+	}
+	return nil
 }
 
 // checkSlots returns an error unless the placeholders of a prompt are as many as

@@ -24,6 +24,9 @@ func (e *Engine) openTokens() (err error) {
 	if n := e.vocab.N(); n < used {
 		return fmt.Errorf("%s: the tokenizer has %d entries, the model computes %d", e.opt.Model, n, used)
 	}
+	for id := range int32(e.vocab.N()) {
+		e.longest = max(e.longest, len(e.vocab.Piece(id)))
+	}
 	template, err := e.text.StrOr("tokenizer.chat_template", "")
 	if err != nil {
 		return err
