@@ -13,111 +13,122 @@ import (
 	"github.com/inkling-go/inkling/internal/engine"
 )
 
-const chatHelp = `/image FILE   put a picture before the next message
-/audio FILE   put a sound before it
-/video FILE   put a video or a folder of numbered pictures before it
-              or paste the path of one of them on a line of its own
-/clear        forget the conversation
-/bye          leave, as ctrl-D does
-ctrl-C        stops an answer; at the prompt it clears the line`
-
 // talk is a conversation with a person at a terminal.
 type talk struct {
 	*session
-	conv    chat.Conversation
-	pending []chat.Part // media for the next message
+	beginning chat.Conversation // what /clear returns to
+	conv      chat.Conversation
+	pending   []chat.Part // media for the next message
+	effort    string      // before /set nothink
 }
 
+// newChat begins a conversation; runOptionsFrom has seen that there is a terminal
+// at both ends.
 func newChat(s *session) *talk {
-	return &talk{session: s, conv: s.request.Conversation, pending: s.attached}
+	s.chatting = true
+	t := &talk{session: s, beginning: s.request.Conversation, conv: s.request.Conversation, pending: s.attached, effort: s.request.Chat.Effort}
+	t.lines = newLineReader(s.stdin.(*os.File), s.stdout.(*os.File), t.openHistory())
+	return t
 }
+
+// openHistory opens the history of all chats, unless it is not wanted.
+func (t *talk) openHistory() *chatHistory {
+	if t.noHistory {
+		return &chatHistory{}
+	}
+	path, err := historyPath()
+	if err != nil {
+		t.complain(err)
+	}
+	h, err := openHistory(path)
+	if err != nil {
+		t.complain(err)
+	}
+	return h
+}
+
+// complain prints an error that does not end the chat.
+func (t *talk) complain(err error) { fmt.Fprintln(t.stderr, oneLine(err.Error())) }
+
+// say prints a line that is not the answer.
+func (t *talk) say(format string, args ...any) { dim(t.stdout, fmt.Sprintf(format, args...)) }
+
+// errLeave ends a chat.
+var errLeave = errors.New("the user leaves")
 
 // loop answers messages until the person leaves.
 func (t *talk) loop(ctx context.Context) error {
-	// runOptionsFrom has seen that both are terminals.
-	lines := newLineReader(t.stdin.(*os.File), t.stdout.(*os.File))
-	dim(t.stdout, "/? lists the commands, ctrl-D leaves")
+	t.say("/? lists the commands, ctrl-D leaves")
 	for {
-		text, err := lines.read(ctx)
-		if errors.Is(err, errCtrlC) {
-			fmt.Fprintln(t.stdout)
-			dim(t.stdout, "ctrl-D or /bye leaves")
-			continue
-		}
-		if err != nil {
-			fmt.Fprintln(t.stdout) // the prompt's line
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		err := t.next(ctx)
+		switch {
+		case err == nil:
+		case errors.Is(err, errLeave):
+			return nil
+		default:
 			return err
 		}
-		text = t.takeMedia(ctx, strings.TrimSpace(text))
-		command, argument, _ := strings.Cut(text, " ")
-		switch {
-		case text == "":
-		case command == "/bye" || command == "/exit":
-			return nil
-		case strings.HasPrefix(text, "/") && !strings.Contains(text, "\n"):
-			t.command(ctx, command, strings.TrimSpace(argument))
-		default:
-			if err := t.turn(ctx, text); err != nil {
-				return err
-			}
-		}
 	}
 }
 
-// command carries out what begins with a slash.
-func (t *talk) command(ctx context.Context, name, argument string) {
-	switch name {
-	case "/?", "/help":
-		fmt.Fprintln(t.stdout, chatHelp)
-	case "/clear":
-		t.conv, t.pending = t.request.Conversation, nil
-		dim(t.stdout, "the conversation begins anew")
-	case "/image", "/audio", "/video":
-		kind := map[string]chat.Kind{"/image": chat.Image, "/audio": chat.Audio, "/video": chat.Video}[name]
-		if argument == "" {
-			fmt.Fprintf(t.stderr, "%s: no file\n", name)
-			return
-		}
-		t.attach(ctx, kind, typedPath(argument))
+// next reads one entry and does what it says. Errors that do not end the chat are
+// printed.
+func (t *talk) next(ctx context.Context) error {
+	e, err := t.lines.read(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, errCtrlC):
+		fmt.Fprintln(t.stdout)
+		t.say("ctrl-D or /bye leaves")
+		return nil
+	case errors.Is(err, errLongMessage):
+		t.complain(err)
+		return nil
 	default:
-		fmt.Fprintf(t.stderr, "%s is no command; /? lists them\n", name)
+		fmt.Fprintln(t.stdout) // the prompt's line
+		if errors.Is(err, io.EOF) {
+			return errLeave
+		}
+		return err
 	}
+	text := t.takeMedia(ctx, strings.TrimSpace(e.text))
+	switch {
+	case text == "":
+		return nil
+	case strings.HasPrefix(text, "/") && (e.block || !strings.Contains(text, "\n")):
+		return t.command(ctx, text)
+	}
+	m := textMessage(chat.User, t.pending, text)
+	t.pending = nil
+	conv := t.conv
+	conv.Messages = append(slices.Clip(conv.Messages), m)
+	return t.turn(ctx, conv)
 }
 
-// turn answers a message. Errors about the message are printed and leave the
-// conversation as it was; what is returned ends the chat.
-func (t *talk) turn(ctx context.Context, text string) error {
-	conv := t.conv
-	conv.Messages = append(slices.Clip(conv.Messages), textMessage(chat.User, t.pending, text))
-	t.pending = nil
-	var res *engine.Result
+// turn answers a conversation. Errors about it are printed and leave the one that
+// there was; what is returned ends the chat.
+func (t *talk) turn(ctx context.Context, conv chat.Conversation) error {
+	var answered chat.Conversation
 	err := interruptible(ctx, func(ctx context.Context) (err error) {
-		res, err = t.answer(ctx, conv)
+		answered, _, err = t.converse(ctx, conv)
 		return err
 	})
-	if ctx.Err() != nil {
-		return err
-	}
 	switch {
+	case ctx.Err() != nil:
+		return err
 	case errors.Is(err, errInterrupted):
 		// What there is of the answer stays in the conversation.
+		dim(t.stdout, "(stopped)")
 	case errors.Is(err, engine.ErrContextFull):
-		fmt.Fprintf(t.stderr, "%s; /clear begins anew\n", oneLine(err.Error()))
+		fmt.Fprintf(t.stderr, "%s; this message is left out\n", oneLine(err.Error()))
 		return nil
 	case err != nil:
-		fmt.Fprintln(t.stderr, oneLine(err.Error()))
+		t.complain(err)
 		return nil
 	}
 	fmt.Fprintln(t.stdout)
-	if res == nil || res.Text == "" && res.Reasoning == "" && len(res.ToolCalls) == 0 {
-		return nil
+	if n := len(answered.Messages); n > 0 && answered.Messages[n-1].Role != chat.User {
+		t.conv = answered
 	}
-	m := textMessage(chat.Assistant, nil, res.Text)
-	m.Reasoning, m.ToolCalls = res.Reasoning, res.ToolCalls
-	conv.Messages = append(conv.Messages, m)
-	t.conv = conv
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -14,24 +15,40 @@ import (
 // Prompts of the chat.
 const (
 	promptLine = ">>> "
-	promptMore = "... " // within a paste
+	promptMore = "... " // within a paste or a block
 )
+
+// blockMark stands around a text of several lines.
+const blockMark = `"""`
+
+// maxMessageBytes bounds a message that is typed or pasted.
+const maxMessageBytes = 16 << 20
 
 // lineReader reads lines from a terminal, with editing. The terminal is raw only
 // while a line is read, so that ctrl-C is a signal while an answer comes.
 type lineReader struct {
 	in, out *os.File
 	term    *term.Terminal
+	history *chatHistory
 	ctrlC   bool // seen in what was read last
 }
 
-// errCtrlC is what reading a line ends with when the user presses ctrl-C.
-var errCtrlC = errors.New("ctrl-C")
+// Errors of reading that do not end a chat.
+var (
+	errCtrlC       = errors.New("ctrl-C") // the user pressed it
+	errLongMessage = fmt.Errorf("the message has more than %d MiB", maxMessageBytes>>20)
+)
 
-func newLineReader(in, out *os.File) *lineReader {
-	l := &lineReader{in: in, out: out}
-	l.term = term.NewTerminal(l, promptLine)
+func newLineReader(in, out *os.File, history *chatHistory) *lineReader {
+	l := &lineReader{in: in, out: out, history: history}
+	l.reset()
 	return l
+}
+
+// reset begins with an empty line.
+func (l *lineReader) reset() {
+	l.term = term.NewTerminal(l, promptLine)
+	l.term.History = l.history
 }
 
 // Read and Write are the terminal's own two ends. The terminal makes io.EOF of
@@ -44,13 +61,58 @@ func (l *lineReader) Read(p []byte) (int, error) {
 
 func (l *lineReader) Write(p []byte) (int, error) { return l.out.Write(p) }
 
-// read returns what the user enters: a line, or all lines of a paste with what
-// is typed after it. ctrl-C is errCtrlC, and what was typed is gone; ctrl-D on
-// an empty line is io.EOF.
-func (l *lineReader) read(ctx context.Context) (_ string, err error) {
+// entry is what a person enters.
+type entry struct {
+	text  string
+	block bool // a part of it stood between block marks
+}
+
+// read returns what the user enters: a line, all lines of a paste with what is
+// typed after it, or those up to the second block mark. ctrl-C is errCtrlC, and
+// what was typed is gone; ctrl-D on an empty line is io.EOF.
+func (l *lineReader) read(ctx context.Context) (e entry, err error) {
+	err = l.raw(ctx, func() (err error) {
+		e, err = l.lines()
+		return err
+	})
+	if err != nil {
+		return entry{}, err // e is not ours if the reading goes on
+	}
+	return e, nil
+}
+
+// ask puts a question that is answered in a line, which the history does not keep.
+func (l *lineReader) ask(ctx context.Context, question string) (string, error) {
+	l.history.paused = true
+	defer func() { l.history.paused = false }()
+	l.term.SetPrompt(question)
+	defer func() { l.term.SetPrompt(promptLine) }()
+	var line string
+	err := l.raw(ctx, func() (err error) {
+		line, err = l.term.ReadLine()
+		return err
+	})
+	if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
+		return "", err
+	}
+	return strings.TrimSpace(harmless(line)), nil
+}
+
+// confirm asks whether to do something; anything but yes is no.
+func (l *lineReader) confirm(ctx context.Context, question string) (bool, error) {
+	answer, err := l.ask(ctx, question+" [y/N] ")
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return true, err
+	}
+	return false, err
+}
+
+// raw reads from the terminal, which is raw until read returns.
+func (l *lineReader) raw(ctx context.Context, read func() error) (err error) {
 	state, err := term.MakeRaw(int(l.in.Fd()))
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, term.Restore(int(l.in.Fd()), state)) }()
 	if w, h, err := term.GetSize(int(l.out.Fd())); err == nil && w > 0 {
@@ -58,36 +120,72 @@ func (l *lineReader) read(ctx context.Context) (_ string, err error) {
 	}
 	l.term.SetBracketedPasteMode(true)
 	defer l.term.SetBracketedPasteMode(false)
-
-	var text string
-	err = abandonable(ctx, func(context.Context) (err error) {
-		text, err = l.lines()
-		return err
+	err = interruptible(ctx, func(ctx context.Context) error {
+		done := make(chan error, 1)
+		go func() { done <- read() }()
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done(): // the read is left behind: the program must end then
+			return ctx.Err()
+		}
 	})
 	if errors.Is(err, io.EOF) && l.ctrlC {
-		fresh := term.NewTerminal(l, promptLine)
-		fresh.History = l.term.History
-		l.term = fresh
+		l.reset()
 		err = errCtrlC
 	}
-	if err != nil {
-		return "", err // text is not ours if the reading goes on
-	}
-	return text, nil
+	return err
 }
 
-func (l *lineReader) lines() (string, error) {
+// lines reads an entry.
+func (l *lineReader) lines() (entry, error) {
 	defer l.term.SetPrompt(promptLine)
+	var e entry
 	var lines []string
-	for {
+	size := 0
+	for open := false; ; {
 		line, err := l.term.ReadLine()
-		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
-			return "", err
+		pasted := errors.Is(err, term.ErrPasteIndicator)
+		if err != nil && !pasted {
+			return entry{}, err
 		}
-		lines = append(lines, line)
-		if err == nil {
-			return strings.Join(lines, "\n"), nil
+		line = harmless(line)
+		if len(lines) == 0 && !pasted {
+			line, open = opensBlock(line)
+			e.block = open
+		}
+		if open {
+			if line, open = beforeMark(line); !open {
+				pasted = false // the block's end is the entry's
+			}
+		}
+		if size += len(line) + 1; size <= maxMessageBytes { // what is too long is read to its end
+			lines = append(lines, line)
+		}
+		if !open && !pasted {
+			if size > maxMessageBytes {
+				return entry{}, errLongMessage
+			}
+			e.text = strings.Join(lines, "\n")
+			return e, nil
 		}
 		l.term.SetPrompt(promptMore)
 	}
+}
+
+// opensBlock reports whether a line begins a block, and returns it without the
+// mark: at its beginning, or behind a command.
+func opensBlock(line string) (string, bool) {
+	before, after, ok := strings.Cut(line, blockMark)
+	if !ok || strings.TrimSpace(before) != "" && !strings.HasPrefix(before, "/") {
+		return line, false
+	}
+	return before + after, true
+}
+
+// beforeMark is a line up to the mark that ends a block; open is whether there is
+// none.
+func beforeMark(line string) (before string, open bool) {
+	before, _, ended := strings.Cut(line, blockMark)
+	return before, !ended
 }

@@ -11,7 +11,7 @@ import (
 
 // maxInput bounds what is read from standard input and from a file of messages,
 // which may hold pictures as data URLs.
-const maxInput = 1 << 30
+const maxInput = 64 << 20
 
 // waitNote is after how long the program says that it waits for standard input.
 const waitNote = 3 * time.Second

@@ -22,8 +22,10 @@ type result struct {
 	Usage          usage      `json:"usage"`
 	Timings        timings    `json:"timings"`
 	Seed           uint64     `json:"seed"`
-	Devices        []string   `json:"devices,omitempty"` // that the model is on, the main one first
-	GraphSplits    int        `json:"graph_splits,omitempty"`
+
+	Messages    []messageJSON `json:"messages,omitempty"` // that were added, with --tool-exec
+	Devices     []string      `json:"devices,omitempty"`  // that the model is on, the main one first
+	GraphSplits int           `json:"graph_splits,omitempty"`
 }
 
 type toolCall struct {

@@ -73,18 +73,19 @@ func runOnce(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	defer s.close()
-	res, err := s.answer(ctx, o.request.Conversation)
+	asked := o.request.Conversation
+	conv, res, err := s.converse(ctx, asked)
 	if err != nil {
-		return err
+		return o.blame(err)
 	}
-	if o.json {
-		r := newResult(res, s)
-		if err := r.addDevices(ctx, s.eng); err != nil {
-			return err
-		}
-		return printResult(o.stdout, r)
+	if !o.json {
+		return nil
 	}
-	return nil
+	r := newResult(res, s)
+	if o.tools.exec != "" {
+		r.Messages = messagesJSON(conv.Messages[len(asked.Messages):])
+	}
+	return printResult(o.stdout, r)
 }
 
 // runChat loads the model and talks until the user leaves.

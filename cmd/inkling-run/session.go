@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +23,12 @@ type session struct {
 	eng      *engine.Engine
 	settings engine.Sampling
 	load     time.Duration // that loading took, without a conversion
+	path     string        // text GGUF
+
+	lines    *lineReader     // asks the person; nil if there is none
+	allowed  map[string]bool // tools that need no more asking
+	chatting bool
+	used     int // rows of the context after the last answer
 }
 
 // openSession loads the model, after converting it if it is a checkpoint.
@@ -31,7 +38,9 @@ func openSession(ctx context.Context, o *runOptions) (*session, error) {
 		return nil, err
 	}
 	start := time.Now()
+	loaded := loading(o.stderr, o.model)
 	eng, err := engine.Open(ctx, opt)
+	loaded()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +51,23 @@ func openSession(ctx context.Context, o *runOptions) (*session, error) {
 	if o.stored != nil {
 		defaults = storedSampling(o.stored.Params, defaults)
 	}
-	return &session{o, eng, o.sampling(defaults), time.Since(start)}, nil
+	s := &session{
+		runOptions: o, eng: eng, settings: o.sampling(defaults), load: time.Since(start), path: opt.Model,
+		allowed: map[string]bool{},
+	}
+	if o.canAsk() {
+		s.lines = o.newLines()
+	}
+	return s, nil
+}
+
+// newLines reads from the person at the terminal.
+func (o *runOptions) newLines() *lineReader {
+	out := o.stdout
+	if !isTerminal(out) {
+		out = o.stderr
+	}
+	return newLineReader(o.stdin.(*os.File), out.(*os.File), &chatHistory{}) // canAsk has seen that they are files
 }
 
 func (s *session) close() { s.eng.Close() }
@@ -56,6 +81,9 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 	}
 	if o.stored = found.Stored; o.stored != nil {
 		o.adopt(o.stored)
+	}
+	if err := wantModelFile(found.Path); err != nil {
+		return engine.Options{}, err
 	}
 	opt := o.engine
 	opt.Model, opt.MMProj, opt.MTP = found.Path, cmp.Or(opt.MMProj, found.MMProj), cmp.Or(opt.MTP, found.MTP)
@@ -77,6 +105,16 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 	return opt, nil
 }
 
+// wantModelFile is an error for what is there but no file: opening a named pipe
+// may wait for ever.
+func wantModelFile(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return wantFile(path, st)
+}
+
 // notCheckpoint says what a folder without a checkpoint holds instead.
 func notCheckpoint(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); !errors.Is(err, fs.ErrNotExist) {
@@ -95,19 +133,34 @@ func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.R
 	r := s.request
 	r.Conversation = conv
 	r.Sampling = s.settings
-	p := newPrinter(s.stdout, s.hideThinking)
+	p, status := s.printer(), newStatusLine(s.stderr)
+	defer status.clear()
+	r.OnPrompt = func(done, total int) {
+		if done < total {
+			status.show(fmt.Sprintf("prompt: %d of %d tokens", done, total))
+		}
+	}
 	var special token.Detokenizer
 	switch {
 	case s.json:
 	case s.showSpecial:
 		r.OnToken = func(t engine.Token) error {
+			status.clear()
 			piece, _ := s.eng.Vocab().Token(t.ID)
 			return p.text(special.Push(piece))
 		}
 	default:
-		r.OnDelta = p.delta
+		r.OnDelta = func(d chat.Delta) error {
+			if d.Kind == chat.ReasoningDelta && s.hideThinking {
+				status.show("thinking")
+				return nil
+			}
+			status.clear()
+			return p.delta(d)
+		}
 	}
 	res, err := s.eng.Generate(ctx, &r)
+	status.clear()
 	if err := errors.Join(p.text(special.Flush()), p.end()); err != nil {
 		return res, err
 	}
@@ -121,13 +174,45 @@ func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.R
 			return res, err
 		}
 		dim(s.stderr, memoryLine(m))
-		splits, err := s.eng.Splits(ctx)
-		if err != nil {
-			return res, err
-		}
-		dim(s.stderr, fmt.Sprintf("device: %s; graph splits: %d", s.eng.Choice(), splits))
 	}
 	return res, nil
+}
+
+// printer prints an answer. Markdown is for terminals, and for answers that are
+// not held to another form.
+func (s *session) printer() *printer {
+	p := newPrinter(s.stdout, s.hideThinking)
+	p.hideCalls = s.tools.exec != ""
+	if styled(s.stdout) && !s.plain && !s.showSpecial && !s.request.Raw && s.request.Grammar == nil {
+		p.markdown = newMarkdownWriter(s.stdout)
+	}
+	return p
+}
+
+// loading says on a terminal that a model is being loaded, and for how long, until
+// what it returns is called.
+func loading(w io.Writer, name string) (done func()) {
+	status := newStatusLine(w)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(stopped)
+		defer status.clear()
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				status.show(fmt.Sprintf("loading %s, %.0f s", name, time.Since(start).Seconds()))
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
 }
 
 // memoryLine says what the model takes, for people.
@@ -142,10 +227,14 @@ func (s *session) notes(res *engine.Result) {
 	for _, w := range res.Warnings {
 		fmt.Fprintf(s.stderr, "warning: %s\n", oneLine(w))
 	}
-	if res.FinishReason == engine.FinishLength && (s.request.MaxTokens == 0 || len(res.IDs) < s.request.MaxTokens) {
+	switch n := s.request.MaxTokens; {
+	case res.FinishReason != engine.FinishLength:
+	case n == 0 || len(res.IDs) < n:
 		fmt.Fprintf(s.stderr, "note: the answer stops because the context of %d tokens is full (--ctx-size)\n", s.eng.Context())
+	case !s.json: // where finish_reason says it
+		fmt.Fprintf(s.stderr, "note: the answer stops after %d tokens (-n)\n", n)
 	}
-	if s.verbose || isTerminal(s.stderr) && !s.json {
+	if s.verbose || isTerminal(s.stderr) && !s.json && !s.quiet {
 		dim(s.stderr, timingsOf(res, s.load).String())
 	}
 }

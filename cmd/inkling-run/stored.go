@@ -29,7 +29,9 @@ func (o *runOptions) adopt(m *store.Model) {
 	if !o.given("threads") { // the model may have been made on a larger machine
 		o.engine.Threads = min(o.engine.Threads, runtime.NumCPU())
 	}
-	o.request.Stop = m.Params.Stop
+	if !o.given("stop") {
+		o.request.Stop = m.Params.Stop
+	}
 	if seed := m.Params.Seed; seed != nil && *seed >= 0 && !o.given("seed") {
 		drawn := o.sampling
 		o.sampling = func(s engine.Sampling) engine.Sampling {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/inkling-go/inkling/internal/chat"
+)
+
+// chatCommand is what a line that begins with a slash does.
+type chatCommand struct {
+	names    string // separated by spaces
+	argument string // "" for none; in brackets if it may be left out
+	help     string
+	do       func(t *talk, ctx context.Context, argument string) error
+}
+
+// chatCommands returns the commands in the order of their help.
+func chatCommands() []chatCommand {
+	return []chatCommand{
+		{"/image", "FILE", "put a picture before the next message", attachCommand(chat.Image)},
+		{"/audio", "FILE", "put a sound before it", attachCommand(chat.Audio)},
+		{"/video", "FILE", "put a video or a folder of numbered pictures before it\nor paste the path of one of them on a line of its own", attachCommand(chat.Video)},
+		{"/set", "NAME VALUE", "change a setting; /set alone lists them", (*talk).set},
+		{"/show", "[WHAT]", "info, parameters, system, template, messages or modelfile", (*talk).show},
+		{"/effort", "LEVEL", "how long to think: none to max, or 0 to 0.99", (*talk).setEffort},
+		{"/tools", "FILE", "tell the model of tools; /tools off forgets them", (*talk).setToolsFile},
+		{"/retry", "", "answer the last message again", (*talk).retry},
+		{"/undo", "", "forget the last message and its answer", (*talk).undo},
+		{"/save", "FILE", "write the conversation as JSON, as --messages takes it", (*talk).save},
+		{"/load", "FILE", "go on with a conversation from a file", (*talk).loadFile},
+		{"/clear", "", "forget the conversation", (*talk).clear},
+		{"/? /help", "", "this list", (*talk).help},
+		{"/bye /exit", "", "leave, as ctrl-D does", func(*talk, context.Context, string) error { return errLeave }},
+	}
+}
+
+const chatKeys = `"""           begins and ends a message of several lines
+ctrl-C        stops an answer; at the prompt it clears the line
+up, down      earlier lines`
+
+// command carries out what begins with a slash.
+func (t *talk) command(ctx context.Context, text string) error {
+	end := strings.IndexFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' })
+	if end < 0 {
+		end = len(text)
+	}
+	name, argument := text[:end], strings.TrimSpace(text[end:])
+	list := chatCommands()
+	i := slices.IndexFunc(list, func(c chatCommand) bool { return slices.Contains(strings.Fields(c.names), name) })
+	if i < 0 {
+		fmt.Fprintf(t.stderr, "%s is no command; /? lists them\n", oneLine(name))
+		return nil
+	}
+	if c := list[i]; c.argument == "" && argument != "" {
+		fmt.Fprintf(t.stderr, "%s takes nothing behind it\n", name)
+		return nil
+	}
+	return list[i].do(t, ctx, argument)
+}
+
+func (t *talk) help(context.Context, string) error {
+	for _, c := range chatCommands() {
+		head := strings.TrimSpace(strings.ReplaceAll(c.names, " ", ", ") + " " + c.argument)
+		for line := range strings.SplitSeq(c.help, "\n") {
+			fmt.Fprintf(t.stdout, "%-16s%s\n", head, line)
+			head = ""
+		}
+	}
+	fmt.Fprintln(t.stdout, chatKeys)
+	return nil
+}
+
+func attachCommand(kind chat.Kind) func(*talk, context.Context, string) error {
+	return func(t *talk, ctx context.Context, argument string) error {
+		if argument == "" {
+			fmt.Fprintf(t.stderr, "/%s: no file\n", kind)
+			return nil
+		}
+		t.attach(ctx, kind, typedPath(argument))
+		return nil
+	}
+}
+
+func (t *talk) clear(context.Context, string) error {
+	t.conv, t.pending, t.used = t.beginning, nil, 0
+	t.say("the conversation begins anew")
+	return nil
+}
+
+// lastQuestion is the index of the last message of the user, -1 without one.
+func (t *talk) lastQuestion() int {
+	for i, m := range slices.Backward(t.conv.Messages) {
+		if m.Role == chat.User {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *talk) retry(ctx context.Context, _ string) error {
+	i := t.lastQuestion()
+	if i < 0 {
+		fmt.Fprintln(t.stderr, "/retry: there is no message to answer")
+		return nil
+	}
+	t.settings.Seed++ // the same one would give the same answer
+	conv := t.conv
+	conv.Messages = slices.Clip(conv.Messages[:i+1])
+	return t.turn(ctx, conv)
+}
+
+func (t *talk) undo(context.Context, string) error {
+	i := t.lastQuestion()
+	if i < 0 {
+		fmt.Fprintln(t.stderr, "/undo: there is no message to forget")
+		return nil
+	}
+	t.say("forgotten: %.60s", oneLine(messageText(t.conv.Messages[i])))
+	t.conv.Messages, t.used = t.conv.Messages[:i], 0
+	return nil
+}
+
+// setToolsFile declares the tools in a file.
+func (t *talk) setToolsFile(_ context.Context, file string) error {
+	switch file {
+	case "":
+		if len(t.conv.Tools) == 0 {
+			t.say("no tools; /tools FILE declares them")
+			return nil
+		}
+		names, err := chat.ToolNames(t.conv.Tools)
+		if err != nil {
+			t.complain(err)
+			return nil
+		}
+		t.say("tools: %s", strings.Join(names, ", "))
+		return nil
+	case "off":
+		t.conv.Tools, t.beginning.Tools = nil, nil
+		t.say("no tools")
+		return nil
+	}
+	name, data, err := readInputFile(typedPath(file), nil)
+	if err != nil {
+		t.complain(err)
+		return nil
+	}
+	tools, err := parseTools(name, data)
+	if err != nil {
+		t.complain(err)
+		return nil
+	}
+	t.conv.Tools, t.beginning.Tools = tools, tools
+	who := "you are asked for the results of calls"
+	if t.tools.exec != "" {
+		who = "calls are carried out by --tool-exec"
+	}
+	t.say("%d tools; %s", len(tools), who)
+	return nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// readInputFile reads a file of the command line, maxInput bytes at most; "-" is
+// standard input.
+func readInputFile(path string, stdin io.Reader) (name string, data []byte, err error) {
+	if path == "-" {
+		if stdin == nil || isTerminal(stdin) {
+			return "", nil, usagef("standard input is a terminal; want a pipe or a file")
+		}
+		data, err = readBounded("standard input", stdin)
+		return "standard input", data, err
+	}
+	f, err := openInput(path)
+	if err != nil {
+		return path, nil, err
+	}
+	defer f.Close()
+	data, err = readBounded(path, f)
+	return path, data, err
+}
+
+// openInput opens a file to read it to its end. It refuses named pipes, which may
+// wait for ever for somebody who writes, but not /dev/fd/N, as shells name one
+// that somebody writes to: <(command).
+func openInput(path string) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, want a file", path)
+	}
+	passed := strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/")
+	if err == nil && !passed {
+		if err := wantFile(path, st); err != nil {
+			return nil, err
+		}
+	}
+	return os.Open(path)
+}
+
+// wantFile is an error for what is no ordinary file.
+func wantFile(path string, st fs.FileInfo) error {
+	what := "a device or a socket"
+	switch mode := st.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	}
+	return fmt.Errorf("%s is %s, want a file", path, what)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/inkling-go/inkling/internal/grammar"
+)
+
+// maxFormat bounds a schema or a grammar, in bytes.
+const maxFormat = 256 << 10
+
+// parseFormat reads what --format says: json for any JSON object, or a file with a
+// JSON schema, or a grammar in llama.cpp's notation if its name ends in .gbnf.
+func parseFormat(value string) (*grammar.Grammar, error) {
+	if value == "json" {
+		return grammar.JSON(), nil
+	}
+	name, data, err := readInputFile(value, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFormat {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are allowed", name, len(data), maxFormat)
+	}
+	var g *grammar.Grammar
+	if filepath.Ext(name) == ".gbnf" {
+		g, err = grammar.FromGBNF(string(data))
+	} else {
+		g, err = grammar.FromJSONSchema(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, nil
+}
+
+// responseFormat reads OpenAI's response_format, or a schema as Ollama's format.
+func responseFormat(data json.RawMessage) (*grammar.Grammar, error) {
+	var f struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+		Schema json.RawMessage `json:"schema"` // where llama.cpp takes it too
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("want an object with a type")
+	}
+	schema := f.JSONSchema.Schema
+	if schema == nil {
+		schema = f.Schema
+	}
+	switch {
+	case f.Type == "text":
+		return nil, nil
+	case f.Type == "json_object" && schema == nil:
+		return grammar.JSON(), nil
+	case f.Type == "json_object", f.Type == "json_schema" && schema != nil:
+		return grammar.FromJSONSchema(bytes.TrimSpace(schema))
+	case f.Type == "json_schema":
+		return nil, fmt.Errorf("json_schema without a schema")
+	}
+	return nil, fmt.Errorf("type %q, want text, json_object or json_schema", cmp.Or(f.Type, "(none)"))
+}
