@@ -91,7 +91,7 @@ type Engine struct {
 	model    models.Model
 	proj     models.Projector // nil without
 	vocab    *token.Vocab
-	longest  int // bytes of the longest piece of the vocabulary
+	longest  int // bytes of the longest token
 	renderer chat.Renderer
 	stops    map[int32]bool
 	slots    map[int32]bool // placeholders of media

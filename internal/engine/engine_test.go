@@ -253,7 +253,7 @@ func TestContextLimit(t *testing.T) {
 	if !errors.Is(err, ErrContextFull) || !strings.Contains(err.Error(), "the context 40") || !strings.Contains(err.Error(), "8192") {
 		t.Errorf("a long prompt: error %v", err)
 	}
-	raw := &Request{Raw: true, Prompt: strings.Repeat("word ", 1<<20)}
+	raw := &Request{Raw: true, Prompt: strings.Repeat("word ", 1<<20), Sampling: DefaultSampling()}
 	for _, r := range []*Request{question(raw.Prompt), raw} { // whose tokens are not counted
 		_, err = e.Generate(context.Background(), r)
 		if !errors.Is(err, ErrContextFull) || !strings.Contains(err.Error(), "bytes, more than") {

@@ -58,7 +58,7 @@ func (e *Engine) prompt(ctx context.Context, r *Request) (rows, error) {
 
 // checkBytes is an error for texts that can not fit, whatever their tokens are:
 // finding those of a text of many megabytes takes a minute. No token stands for
-// more than the longest piece; where the vocabulary composes characters first, a
+// more than the longest one; where the vocabulary composes characters first, a
 // text gets shorter by less than the factor.
 func (e *Engine) checkBytes(n int) error {
 	const composed = 4
@@ -117,6 +117,9 @@ func (e *Engine) Spell(ids []int32) string { return e.vocab.DecodeWithSpecial(id
 
 // rawPrompt takes a prompt as it is.
 func (e *Engine) rawPrompt(r *Request) (rows, error) {
+	if err := e.checkBytes(len(r.Prompt)); err != nil {
+		return rows{}, err
+	}
 	p := rows{ids: slices.Clone(r.PromptIDs)}
 	if p.ids == nil {
 		p.ids = e.vocab.EncodeWithSpecial(r.Prompt)

@@ -25,7 +25,8 @@ func (e *Engine) openTokens() (err error) {
 		return fmt.Errorf("%s: the tokenizer has %d entries, the model computes %d", e.opt.Model, n, used)
 	}
 	for id := range int32(e.vocab.N()) {
-		e.longest = max(e.longest, len(e.vocab.Piece(id)))
+		text, _ := e.vocab.Token(id)
+		e.longest = max(e.longest, len(text))
 	}
 	template, err := e.text.StrOr("tokenizer.chat_template", "")
 	if err != nil {
