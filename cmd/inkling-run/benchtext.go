@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,8 +43,21 @@ var benchFormats = map[string]func(io.Writer, *benchReport) error{
 	"json": func(w io.Writer, r *benchReport) error { return encodeJSON(w, r) },
 }
 
-// benchColumns are the headings for people.
-var benchColumns = []string{"model", "type", "size", "params", "device", "threads", "test", "t/s", "per token", "bandwidth", "guesses"}
+// columns are the headings for people.
+func (r *benchReport) columns() []string {
+	list := []string{"model", "type", "size", "params", "device", "threads", "test", "t/s", "per token", "bandwidth"}
+	if r.guessed() {
+		list = append(list, "guesses")
+	}
+	return list
+}
+
+// guessed reports whether a result has guesses.
+func (r *benchReport) guessed() bool {
+	return slices.ContainsFunc(r.Models, func(m benchModel) bool {
+		return slices.ContainsFunc(m.Results, func(res bench.Result) bool { return res.Drafts != nil })
+	})
+}
 
 // benchRow is a result for people.
 func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
@@ -59,10 +73,14 @@ func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
 	if d := res.Drafts; d != nil {
 		guesses = fmt.Sprintf("%.2f tokens in %.1f + %.1f + %.1f ms", d.Tokens, d.Draft, d.Verify, d.Rollback)
 	}
-	return []string{
+	row := []string{
 		m.Name, m.Type, binarySize(m.Bytes), parameters(m.Parameters), m.Device, strconv.Itoa(r.Threads),
-		res.Test, fmt.Sprintf("%.2f ± %.2f", res.Mean, res.Spread), perToken, bandwidth, guesses,
+		res.Test, fmt.Sprintf("%.2f ± %.2f", res.Mean, res.Spread), perToken, bandwidth,
 	}
+	if r.guessed() {
+		row = append(row, guesses)
+	}
+	return row
 }
 
 // benchNote says what the shares are of.
@@ -77,7 +95,7 @@ func benchNote(r *benchReport) string {
 func benchTable(w io.Writer, r *benchReport) error {
 	p := &filePrinter{w: w}
 	p.table(benchNote(r), func(row func(...string)) {
-		row(benchColumns...)
+		row(r.columns()...)
 		for i := range r.Models {
 			for _, res := range r.Models[i].Results {
 				row(benchRow(r, &r.Models[i], res)...)
@@ -92,8 +110,8 @@ func benchMarkdown(w io.Writer, r *benchReport) error {
 	line := func(cells []string) {
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	line(benchColumns)
-	line(strings.Split(strings.Repeat("--- ", len(benchColumns)-1)+"---", " "))
+	line(r.columns())
+	line(slices.Repeat([]string{"---"}, len(r.columns())))
 	for i := range r.Models {
 		for _, res := range r.Models[i].Results {
 			line(benchRow(r, &r.Models[i], res))
