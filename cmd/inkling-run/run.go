@@ -82,6 +82,9 @@ func runOnce(ctx context.Context, o *runOptions) error {
 		return nil
 	}
 	r := newResult(res, s)
+	if err := r.addDevices(ctx, s.eng); err != nil {
+		return err
+	}
 	if o.tools.exec != "" {
 		r.Messages = messagesJSON(conv.Messages[len(asked.Messages):])
 	}

@@ -174,6 +174,11 @@ func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.R
 			return res, err
 		}
 		dim(s.stderr, memoryLine(m))
+		splits, err := s.eng.Splits(ctx)
+		if err != nil {
+			return res, err
+		}
+		dim(s.stderr, fmt.Sprintf("device: %s; graph splits: %d", s.eng.Choice(), splits))
 	}
 	return res, nil
 }
