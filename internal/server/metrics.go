@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	runtimemetrics "runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,6 +212,7 @@ func writeRuntime(x *exposition) {
 	}{
 		{"go_goroutines", "gauge", "Goroutines.", float64(runtime.NumGoroutine())},
 		{"go_memstats_heap_alloc_bytes", "gauge", "Go's heap in use.", float64(m.HeapAlloc)},
+		{"go_gc_heap_live_bytes", "gauge", "Go's heap that the last garbage collection left.", liveBytes()},
 		{"go_memstats_sys_bytes", "gauge", "Memory that Go has got from the system.", float64(m.Sys)},
 		{"go_memstats_mallocs_total", "counter", "Allocations on Go's heap.", float64(m.Mallocs)},
 		{"go_gc_cycles_total", "counter", "Garbage collections.", float64(m.NumGC)},
@@ -220,6 +222,12 @@ func writeRuntime(x *exposition) {
 		x.family(g.name, g.typ, g.help)
 		x.sample(g.name, g.value)
 	}
+}
+
+func liveBytes() float64 {
+	live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(live)
+	return float64(live[0].Value.Uint64())
 }
 
 // openFiles counts /proc/self/fd, without the descriptor that reads it; 0 where

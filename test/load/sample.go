@@ -17,7 +17,7 @@ import (
 type sample struct {
 	at         time.Duration // since the load began
 	rss        float64       // bytes
-	heap       float64       // of Go, in use
+	heap       float64       // of Go, what is in use after a garbage collection
 	saved      float64       // states of earlier prompts, bounded by --cache-ram
 	cache      float64       // keys, values and states of the sequences, bytes of C
 	goroutines float64
@@ -30,7 +30,7 @@ type sample struct {
 // parseSample reads Prometheus' text format.
 func parseSample(data []byte) (s sample, err error) {
 	fields := map[string]*float64{
-		"process_resident_memory_bytes": &s.rss, "go_memstats_heap_alloc_bytes": &s.heap, "go_goroutines": &s.goroutines, "process_open_fds": &s.fds,
+		"process_resident_memory_bytes": &s.rss, "go_gc_heap_live_bytes": &s.heap, "go_goroutines": &s.goroutines, "process_open_fds": &s.fds,
 		"inkling_requests_active": &s.active, "inkling_requests_waiting": &s.waiting, "inkling_generated_tokens_total": &s.generated,
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -116,6 +116,9 @@ func checkFlat(all []sample) error {
 	const percent, least = 4, 12 << 20 // more than a garbage collector's waves
 	if len(all) < 9 {
 		return fmt.Errorf("%d samples are too few to see growth", len(all))
+	}
+	if most := slices.MaxFunc(all, func(a, b sample) int { return cmp.Compare(a.saved, b.saved) }); most.saved > cacheRAM {
+		return fmt.Errorf("%.1f MiB of states are saved, more than --cache-ram", most.saved/(1<<20))
 	}
 	before, after := growth(all, func(m sample) float64 { return m.rss - m.saved })
 	if after-before > max(least, before*percent/100) {

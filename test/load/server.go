@@ -20,6 +20,9 @@ import (
 // modelName is what the server calls the model.
 const modelName = "tiny-F32"
 
+// cacheRAM is the bound of saved states, small enough to be full soon.
+const cacheRAM = 16 << 20
+
 // server is inkling-run serve as a process.
 type server struct {
 	o    *options
@@ -57,7 +60,7 @@ func newServer(ctx context.Context, o *options) (*server, error) {
 func (s *server) start() error {
 	args := []string{
 		"serve", filepath.Join(s.dir, modelName+".gguf"), "--port", s.port, "--keep-alive", "-1",
-		"--parallel", strconv.Itoa(s.o.parallel), "--queue", strconv.Itoa(2 * s.o.streams), "--ctx-size", "2048", "--cache-ram", "64",
+		"--parallel", strconv.Itoa(s.o.parallel), "--queue", strconv.Itoa(2 * s.o.streams), "--ctx-size", "2048", "--cache-ram", strconv.Itoa(cacheRAM >> 20),
 	}
 	cmd := exec.Command(filepath.Join(s.o.bin, "inkling-run"), append(args, s.o.serveArgs...)...)
 	for _, v := range os.Environ() { // settings of a user's server are not for this one

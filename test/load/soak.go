@@ -105,9 +105,7 @@ func (s *server) settled(ctx context.Context) (m sample, err error) {
 		if err != nil {
 			return m, err
 		}
-		if m.goroutines, m.fds = min(m.goroutines, next.goroutines), min(m.fds, next.fds); next.heap < m.heap {
-			m.heap = next.heap
-		}
+		m.goroutines, m.fds = min(m.goroutines, next.goroutines), min(m.fds, next.fds)
 		select {
 		case <-time.After(250 * time.Millisecond):
 		case <-ctx.Done():
@@ -129,7 +127,7 @@ func checkLeft(before, after sample) error {
 		{"goroutines", before.goroutines, after.goroutines, few},
 		{"file descriptors", before.fds, after.fds, few},
 		{"bytes of the caches", before.cache, after.cache, 0},
-		{"bytes of Go's heap", before.heap, after.heap, max(8<<20, before.heap/5)},
+		{"bytes of Go's heap", before.heap - before.saved, after.heap - after.saved, 8 << 20},
 	} {
 		if c.after > c.before+c.room {
 			errs = append(errs, fmt.Errorf("an idle server has %.0f %s, %.0f before", c.after, c.what, c.before))
