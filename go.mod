@@ -3,7 +3,6 @@ module github.com/inkling-go/inkling
 go 1.26.0
 
 require (
-	github.com/ardanlabs/jinja v1.8.0
 	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/go-audio/audio v1.0.0

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ardanlabs/jinja"
 	"github.com/urfave/cli/v2"
 
+	"github.com/inkling-go/inkling/internal/jinja"
 	"github.com/inkling-go/inkling/internal/store"
 )
 

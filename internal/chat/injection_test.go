@@ -154,7 +154,7 @@ func rawText(t *testing.T, r *jinjaRenderer, c Conversation, o Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := r.run(data)
+	text, err := r.compiled.Render(data, limits(0))
 	if err != nil {
 		t.Fatal(err)
 	}

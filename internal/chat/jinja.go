@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ardanlabs/jinja"
-
+	"github.com/inkling-go/inkling/internal/jinja"
 	"github.com/inkling-go/inkling/internal/token"
 )
 
-// maxTemplateBytes bounds a chat template, and with it the nesting that the engine's parser recurses into. The longest in use have
-// some 30 kB.
-const maxTemplateBytes = 1 << 17
+// stepsPerByte and bytesPerByte let a template do more for longer conversations: what one may do for each byte of the request, on top
+// of the defaults. Templates that read texts letter by letter take some 50 steps for each.
+const (
+	stepsPerByte = 64
+	bytesPerByte = 32
+)
 
 // jinjaRenderer runs a model's chat template.
 type jinjaRenderer struct {
@@ -24,9 +26,6 @@ type jinjaRenderer struct {
 }
 
 func newJinja(v *token.Vocab, template string) (*jinjaRenderer, error) {
-	if len(template) > maxTemplateBytes {
-		return nil, fmt.Errorf("chat template of %d bytes, limit %d", len(template), maxTemplateBytes)
-	}
 	t, err := jinja.Compile(template)
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
@@ -42,7 +41,8 @@ func newJinja(v *token.Vocab, template string) (*jinjaRenderer, error) {
 func (r *jinjaRenderer) Render(c Conversation, o Options) ([]token.Segment, []Part, error) {
 	m := r.guard.newMask(r.template)
 	// The first pass sees all texts, the second masks them.
-	see := valueBuilder{text: func(s string, _ bool) (string, error) { m.see(s); return s, nil }, lists: r.lists, kimi: r.kimi != nil}
+	size := 0
+	see := valueBuilder{text: func(s string, _ bool) (string, error) { m.see(s); size += len(s); return s, nil }, lists: r.lists, kimi: r.kimi != nil}
 	if _, err := see.data(r.v, c, o); err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +51,7 @@ func (r *jinjaRenderer) Render(c Conversation, o Options) ([]token.Segment, []Pa
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := r.run(data)
+	text, err := r.compiled.Render(data, limits(size))
 	if err != nil {
 		return nil, nil, fmt.Errorf("chat template: %w", err)
 	}
@@ -69,12 +69,7 @@ func (r *jinjaRenderer) Render(c Conversation, o Options) ([]token.Segment, []Pa
 	return w.segs, w.media, nil
 }
 
-// run executes the template. The engine panics on some misuse of values; the template came with a model file, so that is its error.
-func (r *jinjaRenderer) run(data map[string]jinja.Value) (text string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("%v", p)
-		}
-	}()
-	return r.compiled.RenderValues(data)
+// limits returns what a template may take for a conversation with size bytes of texts.
+func limits(size int) jinja.Limits {
+	return jinja.Limits{Steps: jinja.DefaultSteps + stepsPerByte*size, Bytes: jinja.DefaultBytes + bytesPerByte*size}
 }

@@ -183,7 +183,7 @@ func TestJinjaErrors(t *testing.T) {
 		{"placeholder too many", image + image, user(Part{Kind: Image}), Options{}, "2 media placeholders for the 1 media"},
 		{"placeholder without media", image, user(), Options{}, "1 media placeholders for the 0 media"},
 		{"placeholder of another kind", image + audio, user(Part{Kind: Audio}, Part{Kind: Image}), Options{}, "placeholder <|unused_200054|> where the conversation has audio 0"},
-		{"panic of the engine", `{{ 'a' * -1 }}`, user(), Options{}, "chat template: strings: negative Repeat count"},
+		{"no end", `{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}`, user(), Options{}, "chat template: the template takes more than 5000 levels"},
 	} {
 		r, kind, err := NewRenderer(v, tc.template)
 		if err != nil || kind != KindJinja {

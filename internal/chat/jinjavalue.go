@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ardanlabs/jinja"
-
+	"github.com/inkling-go/inkling/internal/jinja"
 	"github.com/inkling-go/inkling/internal/token"
 )
 
@@ -23,19 +22,19 @@ type valueBuilder struct {
 // data returns the variables of a template, as transformers' apply_chat_template sets them.
 func (b *valueBuilder) data(v *token.Vocab, c Conversation, o Options) (map[string]jinja.Value, error) {
 	data := map[string]jinja.Value{
-		"add_generation_prompt": jinja.NewBool(o.AddGenerationPrompt),
-		"bos_token":             jinja.NewString(""),
-		"eos_token":             jinja.NewString(""),
+		"add_generation_prompt": o.AddGenerationPrompt,
+		"bos_token":             "",
+		"eos_token":             "",
 	}
 	eos, hasEOS := v.EOS()
 	if hasEOS {
 		piece, _ := v.Token(eos)
-		data["eos_token"] = jinja.NewString(string(piece))
+		data["eos_token"] = string(piece)
 	}
 	// GGUF files of models that begin with no token repeat the end-of-sequence id as a stand-in.
 	if bos, ok := v.BOS(); ok && !(hasEOS && bos == eos) {
 		piece, _ := v.Token(bos)
-		data["bos_token"] = jinja.NewString(string(piece))
+		data["bos_token"] = string(piece)
 	}
 	var messages []jinja.Value
 	for i, m := range c.Messages {
@@ -47,7 +46,7 @@ func (b *valueBuilder) data(v *token.Vocab, c Conversation, o Options) (map[stri
 			return nil, fmt.Errorf("message %d: %w", i, b.err)
 		}
 	}
-	data["messages"] = jinja.NewList(messages)
+	data["messages"] = jinja.NewList(messages...)
 	tools := c.Tools
 	if o.Tools != nil {
 		tools = o.Tools
@@ -66,13 +65,13 @@ func (b *valueBuilder) data(v *token.Vocab, c Conversation, o Options) (map[stri
 		for _, t := range tools {
 			list = append(list, b.raw(t))
 		}
-		data["tools"] = jinja.NewList(list)
+		data["tools"] = jinja.NewList(list...)
 		if b.err != nil {
 			return nil, fmt.Errorf("tools: %w", b.err)
 		}
 	}
 	if o.PreserveThinking != nil {
-		data["preserve_thinking"] = jinja.NewBool(*o.PreserveThinking)
+		data["preserve_thinking"] = *o.PreserveThinking
 	}
 	return data, setEffort(data, o.Effort)
 }
@@ -87,54 +86,54 @@ func setEffort(data map[string]jinja.Value, effort string) error {
 		return err
 	}
 	name := strings.ToLower(strings.TrimSpace(effort))
-	data["reasoning_effort"] = jinja.NewFloat(f)
+	data["reasoning_effort"] = f
 	if _, ok := effortLevels[name]; ok {
-		data["reasoning_effort"] = jinja.NewString(name)
+		data["reasoning_effort"] = name
 	}
-	data["enable_thinking"] = jinja.NewBool(f > 0)
-	data["thinking"] = jinja.NewBool(f > 0)
+	data["enable_thinking"] = f > 0
+	data["thinking"] = f > 0
 	return nil
 }
 
 // message builds one message. Members that were not given are left out.
 func (b *valueBuilder) message(m Message) jinja.Value {
-	d := newDict()
-	d.set("role", jinja.NewString(m.Role))
-	d.set("content", b.content(m))
+	d := jinja.NewDict()
+	d.Set("role", m.Role)
+	d.Set("content", b.content(m))
 	if m.Reasoning != "" {
-		d.set("reasoning_content", b.str(m.Reasoning))
+		d.Set("reasoning_content", b.str(m.Reasoning))
 	}
 	if len(m.ToolCalls) > 0 {
 		var calls []jinja.Value
 		for _, c := range m.ToolCalls {
 			calls = append(calls, b.toolCall(c))
 		}
-		d.set("tool_calls", jinja.NewList(calls))
+		d.Set("tool_calls", jinja.NewList(calls...))
 	}
 	if m.ToolCallID != "" {
-		d.set("tool_call_id", b.str(m.ToolCallID))
+		d.Set("tool_call_id", b.str(m.ToolCallID))
 	}
 	if m.Name != "" {
-		d.set("name", b.str(m.Name))
+		d.Set("name", b.str(m.Name))
 	}
-	return d.value
+	return d
 }
 
 func (b *valueBuilder) toolCall(c ToolCall) jinja.Value {
-	args := jinja.NewDict()
+	var args jinja.Value = jinja.NewDict()
 	if len(c.Arguments) > 0 {
 		args = b.raw(c.Arguments)
 	}
-	f := newDict()
-	f.set("name", b.str(c.Name))
-	f.set("arguments", args)
-	d := newDict()
+	f := jinja.NewDict()
+	f.Set("name", b.str(c.Name))
+	f.Set("arguments", args)
+	d := jinja.NewDict()
 	if c.ID != "" {
-		d.set("id", b.str(c.ID))
+		d.Set("id", b.str(c.ID))
 	}
-	d.set("type", jinja.NewString("function"))
-	d.set("function", f.value)
-	return d.value
+	d.Set("type", "function")
+	d.Set("function", f)
+	return d
 }
 
 // content gives a string where one was given, and for templates that know nothing else.
@@ -150,28 +149,28 @@ func (b *valueBuilder) content(m Message) jinja.Value {
 	}
 	switch {
 	case m.Content == nil && !m.List:
-		return jinja.None()
+		return nil
 	case onlyText && !m.List && len(texts) <= 1, onlyText && !b.lists:
 		return b.str(strings.Join(texts, "\n"))
 	}
 	parts := []jinja.Value{}
 	for _, p := range m.Content {
-		d := newDict()
-		d.set("type", jinja.NewString(p.Kind.String()))
+		d := jinja.NewDict()
+		d.Set("type", p.Kind.String())
 		if p.Kind == Text {
-			d.set("text", b.str(p.Text))
+			d.Set("text", b.str(p.Text))
 		} else {
 			// The place of the medium is all that a template needs; its bytes may be megabytes.
-			d.set(p.Kind.String(), jinja.NewString(""))
+			d.Set(p.Kind.String(), "")
 		}
-		parts = append(parts, d.value)
+		parts = append(parts, d)
 	}
-	return jinja.NewList(parts)
+	return jinja.NewList(parts...)
 }
 
 // str passes a text from outside on.
 func (b *valueBuilder) str(s string) jinja.Value {
-	return jinja.NewString(b.masked(s, false))
+	return b.masked(s, false)
 }
 
 func (b *valueBuilder) masked(s string, name bool) string {
@@ -189,7 +188,7 @@ func (b *valueBuilder) raw(data []byte) jinja.Value {
 		if b.err == nil {
 			b.err = err
 		}
-		return jinja.None()
+		return nil
 	}
 	return b.json(v, false)
 }
@@ -206,46 +205,33 @@ var typeWords = map[string]bool{
 func (b *valueBuilder) json(v any, isType bool) jinja.Value {
 	switch v := v.(type) {
 	case bool:
-		return jinja.NewBool(v)
+		return v
 	case string:
 		if isType && typeWords[v] {
-			return jinja.NewString(v)
+			return v
 		}
 		return b.str(v)
 	case json.Number:
 		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return jinja.NewInt(n)
+			return n
 		}
 		f, err := v.Float64()
 		if err != nil && b.err == nil {
 			b.err = fmt.Errorf("number %s is out of range", v)
 		}
-		return jinja.NewFloat(f)
+		return f
 	case []any:
 		list := []jinja.Value{}
 		for _, e := range v {
 			list = append(list, b.json(e, isType))
 		}
-		return jinja.NewList(list)
+		return jinja.NewList(list...)
 	case *object:
-		d := newDict()
+		d := jinja.NewDict()
 		for _, key := range v.keys {
-			d.set(b.masked(key, true), b.json(v.values[key], key == "type"))
+			d.Set(b.masked(key, true), b.json(v.values[key], key == "type"))
 		}
-		return d.value
+		return d
 	}
-	return jinja.None()
+	return nil
 }
-
-// dict is a dict value under construction.
-type dict struct {
-	value jinja.Value
-	d     *jinja.Dict
-}
-
-func newDict() dict {
-	v := jinja.NewDict()
-	return dict{v, v.AsDict()}
-}
-
-func (d dict) set(key string, v jinja.Value) { d.d.Set(key, v) }

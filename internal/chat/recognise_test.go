@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/inkling-go/inkling/internal/jinja"
 	"github.com/inkling-go/inkling/internal/token"
 )
 
@@ -65,8 +66,8 @@ func TestRecognition(t *testing.T) {
 		want     string
 	}{
 		"no template, no tokens": {"", vocabWith(t), "no chat template"},
-		"broken template":        {"{% if %}", vocabWith(t), "chat template: jinja"},
-		"huge template":          {strings.Repeat(" ", maxTemplateBytes+1), v, "limit"},
+		"broken template":        {"{% if %}", vocabWith(t), "chat template: line 1"},
+		"huge template":          {strings.Repeat(" ", jinja.MaxTemplate+1), v, "bytes of source"},
 	} {
 		if _, _, err := NewRenderer(tc.v, tc.template); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
