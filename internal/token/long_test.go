@@ -1,10 +1,45 @@
 package token
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
+
+// TestSlices checks that texts longer than a slice are split as if they were split at once, if they have lines, and that memory does
+// not grow with a text that has none.
+func TestSlices(t *testing.T) {
+	for _, pattern := range []string{patternO200k, patternGPT2, patternKimi} {
+		s, err := newSplitter([]string{pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.cut = false // Kimi's own cuts are others
+		var want, got []string
+		text := strings.Repeat("One  line's words,\r\n\n  and 1234 signs!!\n/x\n\t中文 é\nA", maxSliceBytes/20)
+		s.splitFrom(0, text, func(p string) { want = append(want, p) })
+		s.split(text, func(p string) { got = append(got, p) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%.20s…: %d pieces in slices, %d at once", pattern, len(got), len(want))
+		}
+	}
+	s, err := newSplitter([]string{patternO200k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, longest, joined := strings.Repeat("é", 2*maxSliceBytes), 0, 0
+	s.split(text, func(p string) {
+		longest, joined = max(longest, len(p)), joined+len(p)
+		if !utf8.ValidString(p) {
+			t.Fatal("a character is cut")
+		}
+	})
+	if longest > maxSliceBytes || joined != len(text) {
+		t.Errorf("longest piece %d bytes, all %d of %d", longest, joined, len(text))
+	}
+}
 
 // TestHostileRuns splits long runs that make a naive matcher backtrack. Every run must be matched, not given up on: the pieces
 // are those of the pattern.

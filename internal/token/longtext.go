@@ -13,6 +13,27 @@ const (
 	maxRunChars   = 25_000
 )
 
+// maxSliceBytes bounds the text that is split and merged at once: matching takes 4 bytes for each character of it and merging 40 for
+// each byte of a piece, and texts come from strangers.
+const maxSliceBytes = 1 << 20
+
+// sliceEnd returns where to cut a text of more than maxSliceBytes. A line that begins with a letter or digit of ASCII begins a piece
+// under each of the known patterns, so a cut there changes nothing; where half of maxSliceBytes has no such line, the cut is at any
+// character and may part a piece.
+func sliceEnd(text string) int {
+	for i := maxSliceBytes; i > maxSliceBytes/2; i-- {
+		if c := text[i]; text[i-1] == '\n' && (c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z') {
+			return i
+		}
+	}
+	for i := maxSliceBytes; i > maxSliceBytes-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			return i
+		}
+	}
+	return maxSliceBytes
+}
+
 // cutLong calls yield with the slices of text in order; the slices joined are text.
 func cutLong(text string, yield func(slice string)) {
 	start, chars, run := 0, 0, 0

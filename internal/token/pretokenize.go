@@ -101,6 +101,15 @@ func translateSets(pattern string) (string, error) {
 // split calls yield with each piece of text in order; the pieces joined are text. Text between matches is a
 // piece too. Bytes that are not UTF-8 are matched as U+FFFD and stay as they are in the piece.
 func (s *splitter) split(text string, yield func(piece string)) {
+	for len(text) > maxSliceBytes {
+		n := sliceEnd(text)
+		s.splitSlice(text[:n], yield)
+		text = text[n:]
+	}
+	s.splitSlice(text, yield)
+}
+
+func (s *splitter) splitSlice(text string, yield func(piece string)) {
 	if s.cut && len(text) > maxRunChars {
 		cutLong(text, func(slice string) { s.splitFrom(0, slice, yield) })
 		return
