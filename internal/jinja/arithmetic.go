@@ -78,7 +78,9 @@ func (r *run) repeat(s string, n int) string {
 }
 
 func (r *run) repeatList(l *List, n int) *List {
-	if len(l.Items) > 0 && n > math.MaxInt32/len(l.Items) {
+	if len(l.Items) == 0 {
+		n = 0
+	} else if n > math.MaxInt32/len(l.Items) {
 		n = math.MaxInt32 / len(l.Items)
 	}
 	r.items(len(l.Items) * n)

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -82,29 +83,21 @@ func (s *scanner) next() {
 	s.line += strings.Count(body[:end], "\n")
 }
 
+// endRaw is the statement that ends a raw block.
+var endRaw = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*([-+]?)%\}`)
+
 // raw takes everything up to the statement endraw as text; its own statements are no part of it.
 func (s *scanner) raw(after string) {
 	s.segs = s.segs[:len(s.segs)-1]
 	s.newline = false
-	for from := 0; ; {
-		i := strings.Index(after[from:], "{%")
-		if i < 0 {
-			failf("line %d: raw without endraw", s.line)
-		}
-		i += from
-		end := strings.Index(after[i:], "%}")
-		if end < 0 {
-			failf("line %d: raw without endraw", s.line)
-		}
-		tag := after[i+2 : i+end]
-		if strings.Trim(tag, " \t\n-+") == "endraw" {
-			s.text(after[:i], strings.HasPrefix(tag, "-"), !strings.HasPrefix(tag, "+"))
-			s.trim, s.newline, s.lineStart = strings.HasSuffix(tag, "-"), !strings.HasSuffix(tag, "+"), false
-			s.pos += i + end + 2
-			return
-		}
-		from = i + 2
+	m := endRaw.FindStringSubmatchIndex(after)
+	if m == nil {
+		failf("line %d: raw without endraw", s.line)
 	}
+	before, behind := after[m[2]:m[3]], after[m[4]:m[5]]
+	s.text(after[:m[0]], before == "-", before != "+")
+	s.trim, s.newline, s.lineStart = behind == "-", behind != "+", false
+	s.pos += m[1]
 }
 
 // text adds a text between two tags. strip says that the next tag takes the white space before it, lstrip that it takes blanks up to
