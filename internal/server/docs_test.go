@@ -42,6 +42,10 @@ func TestFieldsDocumented(t *testing.T) {
 		"POST /v1/chat/completions": {reflect.TypeFor[chatRequest](), reflect.TypeFor[chatMessage]()},
 		"POST /v1/completions":      {reflect.TypeFor[completionsRequest]()},
 		"POST /v1/embeddings":       {reflect.TypeFor[embeddingsRequest]()},
+		"POST /v1/responses":        {reflect.TypeFor[responsesRequest]()},
+		"POST /api/chat":            {reflect.TypeFor[ollamaChatRequest](), reflect.TypeFor[ollamaMessage](), reflect.TypeFor[ollamaOptions]()},
+		"POST /api/generate":        {reflect.TypeFor[ollamaGenerateRequest]()},
+		"POST /v1/messages":         {reflect.TypeFor[anthropicRequest]()},
 	} {
 		text := section(t, string(data), heading)
 		for _, typ := range v {
