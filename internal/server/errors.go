@@ -64,6 +64,9 @@ const statusClientClosed = 499
 // errDraining ends what runs when the drain's time is over.
 var errDraining = errors.New("the server is shutting down")
 
+// errPanic is a fault of this program.
+var errPanic = errors.New("panic")
+
 // errSlowClient ends a request whose client takes too long to read.
 var errSlowClient = errors.New("the client reads too slowly")
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -147,7 +148,11 @@ func (p *pool) load(l *loaded) {
 		l.eng, err = p.open(context.Background(), l.options(p.opt))
 	}
 	if err != nil {
-		l.err = &Error{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("loading %s: %v", l.Name, err), cause: err}
+		failed := &Error{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("loading %s: %v", l.Name, err), cause: err}
+		if errors.Is(err, engine.ErrOutOfMemory) {
+			failed.RetryAfter = busyRetry // others may give theirs back; a broken file stays broken
+		}
+		l.err = failed
 		p.log.Error("loading failed", "model", l.Name, "error", err)
 	} else {
 		p.log.Info("loaded", "model", l.Name, "seconds", time.Since(start).Seconds())

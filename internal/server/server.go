@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -194,23 +195,25 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	rec.Header().Set("X-Request-Id", id) // where OpenAI's clients look
 
 	err := s.call(rec, r, rt)
-	status := rec.status
+	status, begun := rec.status, rec.status != 0
 	if err != nil {
 		status = asError(err).Status
-		if rec.status == 0 && status != statusClientClosed {
+		if !begun && status != statusClientClosed {
 			rt.dialectFor(r).writeError(rec, err)
 		}
 	}
 	took := time.Since(start)
 	s.metrics.request(rt.path, status, took)
 	s.logRequest(r, id, status, took, err)
+	if begun && errors.Is(err, errPanic) {
+		panic(http.ErrAbortHandler) // an answer that breaks off must not look whole
+	}
 }
 
 func (s *Server) call(w http.ResponseWriter, r *http.Request, rt route) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			err = &Error{Status: http.StatusInternalServerError, Message: "internal error; the server's log says more"}
+			err = s.panicked(r.URL.Path, p)
 		}
 	}()
 	if !rt.open {
@@ -222,6 +225,13 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, rt route) (err err
 		}
 	}
 	return rt.handle(w, r)
+}
+
+// panicked logs a panic, and is the error that the client gets. It is called while
+// the panic is recovered from.
+func (s *Server) panicked(where string, p any) error {
+	s.log.Error("panic", "in", where, "panic", p, "stack", string(debug.Stack()))
+	return &Error{Status: http.StatusInternalServerError, Message: "internal error; the server's log says more", cause: errPanic}
 }
 
 func (s *Server) logRequest(r *http.Request, id string, status int, took time.Duration, err error) {

@@ -177,6 +177,11 @@ func (s *Server) generateOn(ctx context.Context, l *loaded, t *turn, emit func(e
 			return emit(e)
 		}}
 		group.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = s.panicked(l.Name, p)
+				}
+			}()
 			answers[i], err = c.run(ctx, l.eng, &r)
 			return err
 		})
