@@ -216,9 +216,6 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 			w.Close()
 		}
 	}()
-	if err := p.check(); err != nil {
-		return nil, err
-	}
 	mapped, copied := p.Backend.NewWeights(len(ws)), p.Backend.NewWeights(len(ws))
 	w.mems = []*binding.Memory{mapped, copied}
 	parts, err := mapFile(mapped, f, p)

@@ -240,6 +240,9 @@ func OpenFile(path string) (*File, error) { return gguf.Open(path) }
 
 // Open loads a text model. f stays in use until the model is closed.
 func Open(f *File, p Params) (Model, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path(), err)
+	}
 	arch, err := f.Str("general.architecture")
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (p Params) check() error {
 	}
 	for _, d := range all {
 		if d < 0 || d >= n {
-			return fmt.Errorf("device %d of %d", d, n)
+			return fmt.Errorf("something is placed on device %d, want 0 to %d", d, n-1)
 		}
 	}
 	return nil
