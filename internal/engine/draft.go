@@ -17,7 +17,7 @@ const NoDraft = -1
 // What is guessed at most where nobody says how much. All depths that are loaded
 // are computed in every round, and few machines gain by more than these.
 const (
-	autoDepths = 3
+	autoDepths = 2
 	autoNGram  = 5
 )
 
