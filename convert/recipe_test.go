@@ -110,7 +110,7 @@ func TestFitting(t *testing.T) {
 }
 
 // imatrix writes an importance matrix for t0.weight.
-func imatrix(t *testing.T, cols int64, importance func(col int) float32) string {
+func imatrix(t testing.TB, cols int64, importance func(col int) float32) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "imatrix.gguf")
 	w, err := gguf.Create(path)
