@@ -54,7 +54,8 @@ func (t *talk) mayWrite(ctx context.Context, path string) error {
 	if err := wantFile(path, st); err != nil {
 		return err
 	}
-	yes, err := t.lines.confirm(ctx, oneLine(path)+" is there already. Write over it?")
+	t.say("%s is there already", oneLine(path))
+	yes, err := t.lines.confirm(ctx, "Write over it?")
 	switch {
 	case errors.Is(err, errInterrupted):
 		return err

@@ -92,7 +92,7 @@ func (t *talk) setParameter(text string) error {
 		t.request.MaxTokens = max(*p.NumPredict, 0) // below 0: no limit
 	}
 	if p.Stop != nil {
-		t.request.Stop = append(slices.Clip(t.request.Stop), p.Stop...)
+		t.request.Stop = p.Stop
 	}
 	return nil
 }
