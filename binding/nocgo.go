@@ -17,6 +17,7 @@ var ErrInterrupted = errors.New("interrupted")
 var ErrOutOfMemory = errors.New("out of memory")
 
 type Backend struct {
+	Watch func(g *Graph)
 }
 
 func NewBackend(d Device, threads int) (*Backend, error) { return *new(*Backend), errNoCgo }
@@ -189,6 +190,8 @@ func (g *Graph) MulMat(a, b *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) MulMatF32(a, b *Tensor) *Tensor { panic(errNoCgo) }
 
+func (g *Graph) OutProd(a, b *Tensor) *Tensor { panic(errNoCgo) }
+
 func (g *Graph) MulMatID(as, b, ids *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) Add(a, b *Tensor) *Tensor { panic(errNoCgo) }
@@ -300,6 +303,17 @@ const RopeNorm RopeMode = 0
 func (g *Graph) RopeExt(a, pos, factors *Tensor, nDims int, mode RopeMode, nCtxOrig int, freqBase, freqScale, extFactor, attnFactor, betaFast, betaSlow float32) *Tensor {
 	panic(errNoCgo)
 }
+
+func (t *Tensor) Op() string { panic(errNoCgo) }
+
+func (t *Tensor) Operand() *Tensor { panic(errNoCgo) }
+
+func (g *Graph) Only(keep func(t *Tensor) bool) (*Subgraph, error) { return *new(*Subgraph), errNoCgo }
+
+type Subgraph struct {
+}
+
+func (s *Subgraph) Close() { panic(errNoCgo) }
 
 type Tensor struct {
 }
