@@ -28,12 +28,24 @@ then the arguments. Without one, on a terminal, a chat begins: /? lists its
 commands, ctrl-C stops an answer, ctrl-D leaves.
 
 The answer goes to standard output as it comes, after what the model thought,
-which stands between lines "Thinking..." and "...done thinking.". A tool call is
-a line of JSON. Speeds go to standard error, if that is a terminal or with -v.
+which stands between lines "Thinking..." and "...done thinking.". On a terminal
+Markdown is laid out, a block when it is complete; --no-markdown and NO_COLOR
+leave the answer as it is written. A tool call is a line of JSON. Speeds go to
+standard error, if that is a terminal or with -v.
+
+--messages takes a chat request too: max_tokens, temperature, top_p, stop, seed,
+tools, tool_choice, response_format and so on count unless the option for it is
+given; what is not used is named in a warning.
+
+With --tool-exec the tools of --tools are carried out: CMD, run by sh, gets
+{"name":...,"arguments":...} on standard input and prints the result. Each call is
+shown and asked about on the terminal, or carried out with --yes. What fails or
+takes longer than --tool-timeout is an error that the model is told.
 
 With --json there is one object on standard output and nothing else: text,
 reasoning, tool_calls, token_ids, prompt_token_ids, finish_reason (stop, length,
-tool_calls), usage, timings, seed, devices, graph_splits.
+tool_calls), usage, timings, seed; with --tool-exec the messages that were added,
+and the rest about the last answer.
 
 Settings of sampling that are not given are those that the model's file
 recommends.
