@@ -96,8 +96,9 @@ test-huge: headers ## the converter's memory on a checkpoint of 8 GB (writes 15 
 
 # A module of its own, which downloads the programs it tests with.
 .PHONY: test-compat
-test-compat: headers ## that gguf-parser-go reads every file the converter writes (needs the network the first time)
+test-compat: headers ## other programs: gguf-parser-go reads every file; clients of OpenAI, Ollama and Anthropic talk to serve (needs the network the first time)
 	cd test/compat/gguf && go test -count=1 -timeout 30m ./...
+	cd test/compat/clients && go test -count=1 -timeout 30m -v ./...
 
 .PHONY: test-browser
 test-browser: demo ## the web page in Chromium (CHROME=/usr/bin/chromium), with Node.js and npm
@@ -117,8 +118,9 @@ soak: build ## good and bad clients of all APIs, and what they leave behind (SOA
 	go run ./test/load soak -streams 24 -parallel $(PARALLEL) -duration $(SOAK)
 
 .PHONY: test-faults
-test-faults: headers ## what clients, files, disks and devices do to a server, the dear tests too
-	go test -count=1 -timeout 30m -run Fault ./internal/server ./cmd/inkling-run -args -faults
+test-faults: build ## what clients, files, disks and devices do to a server
+	go test -count=1 -timeout 30m -run Fault ./internal/server ./internal/store
+	go run ./test/load faults
 
 # -p 1: the lines come in the order of the packages.
 PARITY := $(CURDIR)/build/parity.jsonl

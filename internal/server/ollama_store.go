@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/inkling-go/inkling/internal/store"
 )
@@ -38,7 +39,7 @@ func storeError(name string, err error) error {
 		status = http.StatusBadRequest
 	case errors.Is(err, store.ErrNoAccess):
 		status = http.StatusForbidden
-	case errors.As(err, &space):
+	case errors.As(err, &space), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		status = http.StatusInsufficientStorage
 	case errors.Is(err, context.Canceled), errors.As(err, &tooLong):
 		return err

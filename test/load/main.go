@@ -1,7 +1,8 @@
 // Command load puts a running server under load and looks at what becomes of it.
 //
-//	load bench  many streams for some time, clients that go away at random, and a server that is killed
-//	load soak   all kinds of requests, good and bad, over all APIs, and what they leave behind
+//	load bench   many streams for some time, clients that go away at random, and a server that is killed
+//	load soak    all kinds of requests, good and bad, over all APIs, and what they leave behind
+//	load faults  idle and slow connections by the thousand, and a signal while streams run
 //
 // The server is a process of its own, inkling-run serve, with the trained
 // checkpoint of testdata in float32. Every greedy answer must be the one that the
@@ -54,9 +55,9 @@ func run(args []string) error {
 		return err
 	}
 	o.serveArgs = strings.Fields(*serve)
-	load := map[string]func(context.Context, *options, *server) error{"bench": bench, "soak": soak}[mode]
+	load := map[string]func(context.Context, *options, *server) error{"bench": bench, "soak": soak, "faults": faults}[mode]
 	if load == nil {
-		return fmt.Errorf("load %q: want bench or soak", mode)
+		return fmt.Errorf("load %q: want bench, soak or faults", mode)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
