@@ -7,9 +7,14 @@ import (
 	"image/color"
 )
 
-// maxAnimationFrames bounds the work on an animation: every frame up to the
-// last one sampled has to be decoded.
-const maxAnimationFrames = 10000
+// maxAnimationFrames and maxAnimationPixels bound the work on an animation: every
+// frame up to the last one sampled has to be decoded, and a frame of one colour
+// takes next to no bytes. The pixels are those of all frames; 1000 frames of
+// 1920 x 1080 have half as many.
+const (
+	maxAnimationFrames = 10000
+	maxAnimationPixels = 4 << 30
+)
 
 // animation is a picture file with several frames, each a layer on a canvas.
 type animation struct {
@@ -79,7 +84,7 @@ func openAnimation(path, format string, data []byte, opts VideoOptions) (videoSo
 		format:   format,
 		Timeline: a.timeline(),
 		frames: func(ctx context.Context, indices []int, yield func(*Image) error) error {
-			return a.play(ctx, path, format, indices, yield)
+			return a.play(ctx, path, format, maxAnimationPixels, indices, yield)
 		},
 	}, nil
 }
@@ -110,12 +115,16 @@ func (a *animation) timeline() Timeline {
 	return t
 }
 
-// play composes the frames up to the last one wanted.
-func (a *animation) play(ctx context.Context, path, format string, indices []int, yield func(*Image) error) error {
+// play composes the frames up to the last one wanted, of maxPixels altogether.
+func (a *animation) play(ctx context.Context, path, format string, maxPixels int64, indices []int, yield func(*Image) error) error {
 	c := canvas{newImage(a.w, a.h), make([]uint8, a.w*a.h)}
+	pixels := int64(0)
 	for i := 0; len(indices) > 0; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if pixels > maxPixels {
+			return &LimitError{File: path, What: "pixels in the frames", Found: pixels, Max: maxPixels}
 		}
 		var l layer
 		err := guard(func() (err error) {
@@ -128,6 +137,7 @@ func (a *animation) play(ctx context.Context, path, format string, indices []int
 		if err != nil {
 			return imageErr(path, format, fmt.Errorf("frame %d: %w", i, err))
 		}
+		pixels += int64(l.W) * int64(l.H)
 		var before canvas
 		if l.dispose == disposeRestore {
 			before = c.cut(l)

@@ -56,7 +56,12 @@ func parseWebPAnimation(data []byte) (*animation, error) {
 	if end < len(body) {
 		return nil, cutShort(12 + end)
 	}
-	a.layer = func(i int) (layer, error) { return frames[i].decode() }
+	a.layer = func(i int) (layer, error) {
+		if f := frames[i]; f.x+f.w > a.w || f.y+f.h > a.h {
+			return layer{}, fmt.Errorf("%d x %d pixels at %d, %d on a canvas of %d x %d", f.w, f.h, f.x, f.y, a.w, a.h)
+		}
+		return frames[i].decode()
+	}
 	return a, nil
 }
 
