@@ -103,11 +103,11 @@ func ollamaStreamed(t *testing.T, data []byte) said {
 		whole.Message.Thinking += l.Message.Thinking
 		whole.Message.ToolCalls = append(whole.Message.ToolCalls, l.Message.ToolCalls...)
 	}
-	return ollamaWhole(t, []byte(quote(whole2line(whole))))
+	return ollamaWhole(t, []byte(quote(lineJSON(whole))))
 }
 
-// whole2line writes a line as ollamaWhole reads it.
-func whole2line(l ollamaLine) map[string]any {
+// lineJSON writes a line as ollamaWhole reads it.
+func lineJSON(l ollamaLine) map[string]any {
 	return map[string]any{
 		"message": l.Message, "done": l.Done, "done_reason": l.DoneReason, "created_at": l.CreatedAt,
 		"total_duration": l.TotalDuration, "eval_duration": l.EvalDuration, "eval_count": l.EvalCount, "prompt_eval_count": l.PromptEvalCount,
@@ -193,15 +193,8 @@ func TestOllamaSystem(t *testing.T) {
 func TestOllamaLoadUnload(t *testing.T) {
 	s, h := newTestServer(t, testOptions(t))
 	names := func() (all []string) {
-		var ps struct{ Models []ollamaModel }
-		status, data := get(t, h, "/api/ps")
-		if status != 200 {
-			t.Fatalf("status %d: %s", status, data)
-		}
-		if err := json.Unmarshal(data, &psRead{&ps.Models}); err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range ps.Models {
+		_, data := get(t, h, "/api/ps")
+		for _, m := range unmarshal[struct{ Models []struct{ Name string } }](t, string(data)).Models {
 			all = append(all, m.Name)
 		}
 		return all
@@ -226,20 +219,6 @@ func TestOllamaLoadUnload(t *testing.T) {
 	var l ollamaLine
 	askOK(t, h, "/api/generate", `{`+ollamaGreedy+`,"prompt":"Hi there!","stream":false,"keep_alive":0}`, &l)
 	eventually(t, "the model is gone", func() bool { return len(s.pool.list()) == 0 })
-}
-
-// psRead reads a list of models without what only /api/ps has.
-type psRead struct{ models *[]ollamaModel }
-
-func (p *psRead) UnmarshalJSON(data []byte) error {
-	var v struct {
-		Models []struct{ Name string }
-	}
-	err := json.Unmarshal(data, &v)
-	for _, m := range v.Models {
-		*p.models = append(*p.models, ollamaModel{Name: m.Name})
-	}
-	return err
 }
 
 // TestOllamaErrors: faults are named by status and field in Ollama's shape.
