@@ -30,6 +30,8 @@ func readBounded(path string) ([]byte, error) {
 	// Before opening: a pipe would wait for its other end.
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, formatErrorf(path, "not a regular file")
+	} else if err == nil && st.Size() > maxTokenizerBytes {
+		return nil, formatErrorf(path, "larger than %d bytes", maxTokenizerBytes)
 	}
 	f, err := os.Open(path)
 	if err != nil {
