@@ -70,8 +70,9 @@ var rooms = []room{
 
 	{"", []string{"internal", "models"}}, // the Go API; "internal" stands for every room below it
 	{"cmd", []string{"", "binding", "convert", "ggml", "internal", "models"}},
-	{"examples", []string{""}}, // as a user of the Go API would
-	{"test/load", nil},         // clients of a server that is a process of its own
+	{"examples", []string{""}},                                                                         // as a user of the Go API would
+	{"examples/newmodel", []string{"binding", "convert", "internal/gguf", "internal/token", "models"}}, // both halves of an architecture
+	{"test/load", nil}, // clients of a server that is a process of its own
 
 }
 
