@@ -175,6 +175,39 @@ func TestFaultHugeBody(t *testing.T) {
 	}
 }
 
+// TestFaultManyBodies: clients that each send less than one may, but together more
+// than fits, are told to come back; the room is there again when they have gone.
+func TestFaultManyBodies(t *testing.T) {
+	o := testOptions(t)
+	o.MaxBody = 1 << 20
+	s, h := newTestServer(t, o)
+	const n = bodiesAtOnce + 3
+	refused := 0
+	var conns []net.Conn
+	for range n {
+		conns = append(conns, dial(t, h, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat(" ", 990_000)))
+	}
+	eventually(t, "the room is full", func() bool { return s.bodies.left.Load() <= 16*o.MaxBody-16*990_000 })
+	for _, c := range conns {
+		if err := c.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 12)
+		if _, err := io.ReadFull(c, line); err == nil {
+			refused++
+			if string(line) != "HTTP/1.1 503" {
+				t.Errorf("answered %q", line)
+			}
+		}
+		c.Close()
+	}
+	if refused == 0 || refused > n-bodiesAtOnce {
+		t.Errorf("%d of %d bodies were refused, want 1 to %d", refused, n, n-bodiesAtOnce)
+	}
+	eventually(t, "the room is there again", func() bool { return s.bodies.left.Load() == bodiesAtOnce*o.MaxBody })
+	wantAnswer(t, h.URL, strings.Replace(capital, `"a"`, `"tiny"`, 1), paris)
+}
+
 // TestFaultDeepJSON: nesting costs no stack, wherever it stands.
 func TestFaultDeepJSON(t *testing.T) {
 	_, h := newTestServer(t, testOptions(t))

@@ -26,7 +26,7 @@ func readJSON(r *http.Request, dst any) error {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		var tooLong *http.MaxBytesError
-		if errors.As(err, &tooLong) {
+		if errors.As(err, &tooLong) || errors.Is(err, errBodyRoom) {
 			return err
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -148,6 +149,28 @@ func TestFaultReplacedUnderStream(t *testing.T) {
 		return len(s.pool.all) == 1
 	})
 	wantParis(t, h.URL)
+}
+
+// TestFaultCutUnderStream: with --no-mmap an answer goes on that was begun before
+// its files were cut in place. Mapped weights would end the process here.
+func TestFaultCutUnderStream(t *testing.T) {
+	o := testOptions(t)
+	m := copyWithProjector(t)
+	o.Models, o.Engine.NoMmap = []*Model{m}, true
+	_, h := newTestServer(t, o)
+	resp := begin(t, context.Background(), h.URL, strings.Replace(endless, `"tiny"`, `"a"`, 1))
+	for _, path := range []string{m.Path, m.MMProj} {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.HasSuffix(string(data), "data: [DONE]\n\n") || strings.Contains(string(data), `"error"`) {
+		t.Errorf("error %v, the stream ends with %q", err, data[max(0, len(data)-300):])
+	}
+	if status, data := ask(t, h, "/v1/chat/completions", capital); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d: %s", status, data)
+	}
 }
 
 // TestFaultOutOfMemory: a device without room for a model is said to be so, in the

@@ -63,6 +63,7 @@ type Server struct {
 	media   *mediaSource
 	formats formats
 	kept    keptResponses
+	bodies  bodyRoom
 	metrics *metrics
 	mux     *http.ServeMux
 	log     *slog.Logger
@@ -83,6 +84,7 @@ func New(o Options) (*Server, error) {
 		opt: o, catalog: catalog{o.Models, o.Store}, media: m, metrics: newMetrics(), mux: http.NewServeMux(), log: o.Log,
 		pool: newPool(o.Engine, o.KeepAlive, o.MaxLoaded, o.Log),
 	}
+	s.bodies.left.Store(bodiesAtOnce * o.MaxBody)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.register(slices.Concat(s.opsRoutes(), s.openAIRoutes(), s.responsesRoutes(), s.ollamaRoutes(), s.anthropicRoutes()))
 	s.mux.HandleFunc("/", s.noRoute)
@@ -189,7 +191,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	r = r.WithContext(ctx)
 	r.Body = timed(r, rec)
 	if !rt.large {
-		r.Body = http.MaxBytesReader(rec, r.Body, s.opt.MaxBody)
+		held := s.bodies.hold(http.MaxBytesReader(rec, r.Body, s.opt.MaxBody))
+		defer held.release()
+		r.Body = held
 	}
 	id := "req_" + rand.Text()
 	rec.Header().Set("X-Request-Id", id) // where OpenAI's clients look
