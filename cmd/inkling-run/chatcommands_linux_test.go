@@ -341,3 +341,29 @@ func TestChatToolsByHand(t *testing.T) {
 	})
 	term.leave()
 }
+
+// TestTerminalTools asks before the calls of a single answer too.
+func TestTerminalTools(t *testing.T) {
+	dir := t.TempDir()
+	tools := filepath.Join(dir, "tools.json")
+	if err := os.WriteFile(tools, []byte(toolsForChat), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		answer, want string
+		status       int
+	}{
+		{"y\r", "I am playing music by Uma.\r\n", exitOK},
+		{ctrlC, "inkling-run: interrupted", exitInterrupted},
+	} {
+		term := openTerminal(t, "run", filepath.Join(models, "tiny-F32.gguf"), "-t", "1", "Play music by Uma.",
+			"--tools", tools, "--tool-exec", `echo '{"status":"playing"}'`)
+		term.await("Run play_music? [y]es, [N]o, [a]lways: ")
+		term.send(tc.answer)
+		term.await(tc.want)
+		term.wantStatus(tc.status)
+		if !term.cooked() {
+			t.Errorf("after %q the terminal stays raw", tc.answer)
+		}
+	}
+}
