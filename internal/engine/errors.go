@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/models"
@@ -33,3 +34,12 @@ func (e *RequestError) Error() string {
 
 // Unwrap returns what is wrong.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// PanicError reports a fault of this program in what it made of one answer. The
+// answers of others go on.
+type PanicError struct {
+	Value any // of the panic
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("internal error: %v", e.Value) }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -85,8 +86,14 @@ func (t *task) blocked() bool {
 }
 
 // take chooses the next token from the logits of the last row and says what it
-// completes. done reports the end of the answer.
+// completes. done reports the end of the answer. A panic ends the answer and not
+// the owner, which others' answers depend on.
 func (t *task) take(w *workspace, logits []float32) (done bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			done, err = true, &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
 	if err := checkFinite(logits); err != nil {
 		return true, fmt.Errorf("%s: %w", t.e.opt.Model, err)
 	}

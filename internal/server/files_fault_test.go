@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -204,6 +205,9 @@ func TestFaultOutOfMemory(t *testing.T) {
 	}
 	s.pool.open = open
 	wantParis(t, h.URL)
+	if e := asError(fmt.Errorf("computing a step: %w", errOutOfMemory)); e.Status != http.StatusServiceUnavailable || e.RetryAfter == 0 {
+		t.Errorf("a step without room has status %d, Retry-After %s", e.Status, e.RetryAfter)
+	}
 }
 
 // TestFaultModelSwap: two models that take turns in the room for one answer all

@@ -249,6 +249,10 @@ func (s *Server) logRequest(r *http.Request, id string, status int, took time.Du
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
+		var fault *engine.PanicError
+		if errors.As(err, &fault) {
+			attrs = append(attrs, slog.String("stack", string(fault.Stack)))
+		}
 	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
