@@ -17,6 +17,7 @@ GGML_MODULE := github.com/ollama/ollama
 STATICCHECK_VERSION := v0.8.2
 GOFUMPT_VERSION := v0.12.0
 GOLANGCI_VERSION := v2.15.0
+GOVULNCHECK_VERSION := v1.9.0
 
 # --- compiler flags --------------------------------------------------------
 # cgo's own default is -O2 without SIMD, which makes ggml 4 to 80 times slower.
@@ -100,6 +101,10 @@ test-compat: headers ## other programs: gguf-parser-go reads every file; clients
 	cd test/compat/gguf && go test -count=1 -timeout 30m ./...
 	cd test/compat/clients && go test -count=1 -timeout 30m -v ./...
 
+.PHONY: test-module
+test-module: headers ## the last commit from a module proxy: required by a program of another module, and by go install (2 minutes)
+	cd test/module && go test -count=1 -timeout 30m -v ./...
+
 .PHONY: test-browser
 test-browser: demo ## the web page in Chromium (CHROME=/usr/bin/chromium), with Node.js and npm
 	cd test/browser && npm ci --silent && npm test
@@ -147,6 +152,10 @@ lint-full: lint $(GOLANGCI) ## lint, vet for macOS without cgo, and golangci-lin
 .PHONY: bench
 bench: headers ## all Go benchmarks, five runs each: feed the output to benchstat
 	go test -run '^$$' -bench . -benchmem -count 5 -timeout 60m ./...
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) headers ## known vulnerabilities of the modules that are called (asks vuln.go.dev)
+	$(GOVULNCHECK) ./...
 
 FUZZTIME := 30s
 .PHONY: fuzz
@@ -208,10 +217,11 @@ gpu-kit-programs:
 # Installed as other programs are: make install PREFIX=$$HOME/.local, DESTDIR for packagers.
 PREFIX := /usr/local
 .PHONY: install
-install: build ## the tools, their manual page and shell completions below PREFIX (/usr/local)
+install: build ## the tools, their manual pages, and shell completions, below PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 755 bin/convert-inkling bin/inkling-run $(DESTDIR)$(PREFIX)/bin
+	bin/convert-inkling man > $(DESTDIR)$(PREFIX)/share/man/man1/convert-inkling.1
 	bin/inkling-run man > $(DESTDIR)$(PREFIX)/share/man/man1/inkling-run.1
 	bin/inkling-run completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/inkling-run
 	bin/inkling-run completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_inkling-run
@@ -225,6 +235,7 @@ dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a 
 	mkdir -p $(DIST)/lib
 	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X main.version=$(VERSION)"
 	cp LICENSE README.md CHANGELOG.md deploy/inkling.service $(DIST)
+	$(DIST)/convert-inkling man > $(DIST)/convert-inkling.1
 	$(DIST)/inkling-run man > $(DIST)/inkling-run.1
 	for m in build/lib/libggml-*.so*; do [ ! -e "$$m" ] || cp -P "$$m" $(DIST)/lib/; done
 	go run ./internal/sbom $(DIST)/convert-inkling $(DIST)/inkling-run > $(DIST)/sbom.spdx.json
@@ -262,6 +273,7 @@ TOOLS := $(CURDIR)/build/tools
 STATICCHECK := $(TOOLS)/$(STATICCHECK_VERSION)/staticcheck
 GOFUMPT := $(TOOLS)/$(GOFUMPT_VERSION)/gofumpt
 GOLANGCI := $(TOOLS)/$(GOLANGCI_VERSION)/golangci-lint
+GOVULNCHECK := $(TOOLS)/$(GOVULNCHECK_VERSION)/govulncheck
 install_tool = GOBIN=$(@D) go install
 .PHONY: tools
 tools: $(STATICCHECK) $(GOFUMPT)
@@ -269,5 +281,7 @@ $(STATICCHECK):
 	$(install_tool) honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 $(GOFUMPT):
 	$(install_tool) mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+$(GOVULNCHECK):
+	$(install_tool) golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 $(GOLANGCI):
 	$(install_tool) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

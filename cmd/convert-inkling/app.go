@@ -76,6 +76,9 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			Name: "synth", Usage: "write a model of a published shape with drawn weights",
 			ArgsUsage: "CONFIG.json", HideHelpCommand: true,
 			Flags: synthFlags(), OnUsageError: usage, Action: synth,
+		}, {
+			Name: "man", Usage: "print the manual page", Hidden: true, HideHelpCommand: true,
+			OnUsageError: usage, Action: man,
 		}},
 	}
 }
@@ -105,6 +108,18 @@ func action(c *cli.Context) error {
 	}
 	printReport(c.App.Writer, report, o.DryRun)
 	return nil
+}
+
+// man prints the manual page.
+func man(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("man takes no arguments; a checkpoint in a folder of that name is ./man")
+	}
+	page, err := c.App.ToManWithSection(1)
+	if err == nil {
+		_, err = io.WriteString(c.App.Writer, page)
+	}
+	return err
 }
 
 // options turns the command line into options.
