@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -115,4 +116,36 @@ func TestMarkdownWriterEarly(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", tc.in, got, tc.want)
 		}
 	}
+}
+
+// FuzzMarkdown: whatever a model writes, in whatever pieces, a terminal gets no
+// escape sequences but those of the styles, and no other control characters.
+func FuzzMarkdown(f *testing.F) {
+	for _, s := range []string{
+		"", "# a\n\n- b\n  1. c\n\n> d\n\n```x\ne\n```\n", "| a | b |\n|:-:|--:|\n| c |\n", "**a *b* `c`** [d](e \"f\") <g@h.i> ![j](k)",
+		"\x1b[2J&#27;[2J\\\x1b\u009b", "```\x1b]0;a\x07\n\x1b[2J", "<!-- \x1b\n\n", "- [x] a\n\n\t- b\n", ">>>>>> a\n\n    b", "[\x1b]: \x1b \"\x1b\"\n",
+	} {
+		f.Add(s, 3)
+	}
+	f.Fuzz(func(t *testing.T, in string, size int) {
+		if size < 1 || len(in) > 4<<10 {
+			t.Skip()
+		}
+		var b strings.Builder
+		m := newMarkdownWriter(&b)
+		for rest := in; rest != ""; {
+			n := min(size, len(rest))
+			if err := m.write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := m.flush(); err != nil {
+			t.Fatal(err)
+		}
+		out := regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(b.String(), "")
+		if harmless(out) != out {
+			t.Errorf("%q becomes %q", in, out)
+		}
+	})
 }

@@ -296,7 +296,7 @@ func TestWithFFmpeg(t *testing.T) {
 		"  pair    frames 0 and 5 at t=0.0s\n" +
 		"  pair    frames 10 and 15 at t=1.0s\n" +
 		"  pair    frames 20 and 25 at t=2.0s\n" +
-		"  tokens  12 in 3 pictures of 4\n" +
+		"  tokens  12 in 3 pictures of 4, besides those of the times between them\n" +
 		"a.m4a\n"
 	if code != exitOK || !strings.HasPrefix(out, want) {
 		t.Errorf("exit status %d, %s%s", code, out, errs)
