@@ -24,6 +24,9 @@ var (
 // Backend computes graphs on one device, or on several (NewBackends). It belongs
 // to one goroutine; Interrupt and Resume may be called from any.
 type Backend struct {
+	// Watch, if set, is called with every graph that was computed: for measuring.
+	Watch func(g *Graph)
+
 	dev   Device
 	b     C.ggml_backend_t
 	pool  *C.struct_ggml_threadpool

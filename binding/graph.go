@@ -209,6 +209,9 @@ func (g *Graph) Compute() error {
 	}
 	switch s {
 	case C.GGML_STATUS_SUCCESS:
+		if g.be.Watch != nil {
+			g.be.Watch(g)
+		}
 		return nil
 	case C.GGML_STATUS_ABORTED:
 		return ErrInterrupted

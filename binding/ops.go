@@ -55,6 +55,19 @@ func (g *Graph) MulMatF32(a, b *Tensor) *Tensor {
 	return t
 }
 
+// OutProd is a times the transpose of b, where both have their columns in memory
+// order: the sum over k of outer products.
+//
+//	a:   [m, k, x, y]       F32
+//	b:   [n, k, x*r, y*s]   F32
+//	res: [m, n, x*r, y*s]
+func (g *Graph) OutProd(a, b *Tensor) *Tensor {
+	need(a.Type() == F32 && b.Type() == F32 && contiguousRows(a), "out_prod", "want F32 with contiguous rows", a, b)
+	need(a.Stride(0) <= a.Stride(1), "out_prod", "the first operand is transposed", a, b)
+	need(a.Dim(1) == b.Dim(1) && b.Dim(2)%a.Dim(2) == 0 && b.Dim(3)%a.Dim(3) == 0, "out_prod", "shapes do not fit", a, b)
+	return g.node(C.ggml_out_prod(g.ctx, a.c(), b.c()))
+}
+
 // MulMatID multiplies each row of b by the matrices that ids chooses for it.
 //
 //	as:  [k, m, n_expert]

@@ -2,19 +2,21 @@ package op
 
 import "github.com/inkling-go/inkling/binding"
 
-// ShortConv adds to each channel a causal convolution of its own past,
-// y[c, t] = x[c, t] + Σ_j w[j, c]·x[c, t-(K-1)+j].
+// ShortConv is a causal convolution of each channel with its own past,
+// y[c, t] = Σ_j w[j, c]·x[c, t-(K-1)+j]. The layer's inner residual is 1 more in
+// w[K-1].
 //
 // The inputs are kept as rows of a table, a ring for each sequence: step t is
 // written to the row that write names, and the K-1 rows before the first one
 // are read from where read says, an always zero row standing for what was
 // before the beginning. Nothing is shifted, so that going back some steps needs
-// no more than other row numbers.
+// no more than other row numbers. Few steps are written first and read back with
+// those before them, which spares joining the two.
 //
 //	x:     [channels, n, n_seq]       F32, contiguous
 //	w:     [K, channels]              F32; w[K-1] multiplies the current row
 //	table: [channels, rows]           F32, persistent; read, then written
-//	read:  [(K-1)*n_seq]              I32
+//	read:  [(K-1)*n_seq]              I32; or [(K-1+n)*n_seq], with the new rows behind those before, if m = n
 //	write: [m*n_seq], m <= n          I64; the last m steps of each sequence are kept
 //	res:   [channels, n, n_seq]
 //
@@ -22,8 +24,12 @@ import "github.com/inkling-go/inkling/binding"
 func ShortConv(g *binding.Graph, x, w, table, read, write *binding.Tensor) *binding.Tensor {
 	channels, n, seqs := x.Dim(0), x.Dim(1), x.Dim(2)
 	past := w.Dim(0) - 1
+	if back := (past + n) * seqs; read.Dim(0) == back {
+		g.Expand(g.SetRows(table, g.Reshape(x, channels, n*seqs), write))
+		return causal(g, g.Reshape(g.GetRows(table, read), channels, past+n, seqs), w)
+	}
 	before := g.Reshape(g.GetRows(table, read), channels, past, seqs)
-	y := g.Add(causal(g, g.Concat(before, x, 1), w), x)
+	y := causal(g, g.Concat(before, x, 1), w)
 	g.Expand(y)
 	m := write.Dim(0) / seqs
 	last := g.View(x, [4]int64{channels, m, seqs, 1}, x.Stride(1), x.Stride(2), x.Stride(3), (n-m)*x.Stride(1))

@@ -18,7 +18,7 @@ func refShortConv(x, w, state []float32, n, channels, K int) (y, next []float64)
 	}
 	for t := range n {
 		for c := range channels {
-			s := at(t, c)
+			s := 0.0
 			for j := range K {
 				s += float64(w[c*K+j]) * at(t-(K-1)+j, c)
 			}
@@ -35,8 +35,9 @@ func refShortConv(x, w, state []float32, n, channels, K int) (y, next []float64)
 
 // convTable lays the states of several sequences out as ShortConv's table:
 // for each a ring of size rows, then a zero row; pos is the next step of each.
-// It returns the table, and the rows to read and to write.
-func convTable(states [][]float32, pos []int, n, channels, K, size int) (table []float32, read []int32, write []int64) {
+// It returns the table, and the rows to read, which are the new ones too if back is
+// set, and to write.
+func convTable(states [][]float32, pos []int, n, channels, K, size int, back bool) (table []float32, read []int32, write []int64) {
 	for s, state := range states {
 		base := s * (size + 1)
 		rows := make([]float32, (size+1)*channels)
@@ -54,6 +55,9 @@ func convTable(states [][]float32, pos []int, n, channels, K, size int) (table [
 		m := min(n, size)
 		for i := n - m; i < n; i++ {
 			write = append(write, int64(base+(pos[s]+i)%size))
+			if back {
+				read = append(read, int32(base+(pos[s]+i)%size))
+			}
 		}
 	}
 	return table, read, write
@@ -64,8 +68,15 @@ func TestShortConv(t *testing.T) {
 	eachDevice(t, func(t *testing.T, be *binding.Backend) {
 		for _, n := range []int{1, 2, 3, 4, 5, 37, 260} {
 			for _, seqs := range []int{1, 3} {
-				for _, K := range []int{3, 4} {
-					t.Run(fmt.Sprintf("n=%d sequences=%d K=%d", n, seqs, K), func(t *testing.T) {
+				for _, c := range []struct {
+					K    int
+					back bool // new rows are read back
+				}{{3, false}, {4, false}, {4, true}} {
+					K := c.K
+					if c.back && n > size-(K-1) {
+						continue
+					}
+					t.Run(fmt.Sprintf("n=%d sequences=%d K=%d back=%v", n, seqs, K, c.back), func(t *testing.T) {
 						const channels = 128
 						b := newBench(t, be)
 						x := b.floats(1, channels, int64(n), int64(seqs))
@@ -83,7 +94,7 @@ func TestShortConv(t *testing.T) {
 							}
 							states = append(states, state)
 						}
-						rows, read, write := convTable(states, pos, n, channels, K, size)
+						rows, read, write := convTable(states, pos, n, channels, K, size, c.back)
 						table := b.persistent(binding.F32, rows, channels, int64(len(rows)/channels))
 						got := b.run(ShortConv(b.g, b.input(x, channels, int64(n), int64(seqs)), b.persistent(binding.F32, w, int64(K), channels), table,
 							b.inputI32(read, int64(len(read))), b.inputI64(write, int64(len(write)))))
@@ -112,7 +123,7 @@ func TestShortConv(t *testing.T) {
 }
 
 // TestShortConvByHand: K 4, weights 1, 10, 100, 1000; the last weight belongs to
-// the current row, and the input itself is added.
+// the current row.
 func TestShortConvByHand(t *testing.T) {
 	eachDevice(t, func(t *testing.T, be *binding.Backend) {
 		b := newBench(t, be)
@@ -129,7 +140,7 @@ func TestShortConvByHand(t *testing.T) {
 		table := b.persistent(binding.F32, make([]float32, 9*channels), channels, 9)
 		got := b.run(ShortConv(b.g, b.input(x, channels, 3, 1), b.persistent(binding.F32, w, 4, channels), table,
 			b.inputI32([]int32{8, 8, 8}, 3), b.inputI64([]int64{0, 1, 2}, 3)))
-		for i, want := range []float64{1001, 2102, 3213} {
+		for i, want := range []float64{1000, 2100, 3210} {
 			closeTo(t, fmt.Sprint("y: row ", i), got[0][i*channels:i*channels+1], []float64{want}, 0)
 		}
 	})

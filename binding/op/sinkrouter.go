@@ -16,12 +16,20 @@ func SinkRouter(g *binding.Graph, logits, bias *binding.Tensor, nUsed int, scale
 	nExpert, n := bias.Dim(0), logits.Dim(1)
 	nShared := logits.Dim(0) - nExpert
 	sig := g.Sigmoid(logits)
-	routed := g.Cont(g.Cols(sig, 0, nExpert))
+	routed := gathered(g, g.Cols(sig, 0, nExpert))
 	ids = topK(g, g.Add(routed, bias), nUsed)
 	weights = g.Reshape(g.GetRows(g.Reshape(routed, 1, nExpert, n), ids), int64(nUsed), n)
 	if nShared > 0 {
-		weights = g.Concat(weights, g.Cont(g.Cols(sig, nExpert, nShared)), 0)
+		weights = g.Concat(weights, gathered(g, g.Cols(sig, nExpert, nShared)), 0)
 	}
 	weights = g.Scale(g.Div(weights, g.SumRows(weights)), scale)
 	return ids, weights
+}
+
+// gathered is a, or a copy of it if its elements do not lie together.
+func gathered(g *binding.Graph, a *binding.Tensor) *binding.Tensor {
+	if a.Contiguous() {
+		return a
+	}
+	return g.Cont(a)
 }

@@ -18,13 +18,15 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 	g.Tap(q, "q", i)
 	kProj := g.MulMat(w.K, a)
 	g.Tap(kProj, "k_proj", i)
-	k := st.conv(g, kProj, w.KConv, lc.kConv) // before the norm
+	kv := st.conv(g, g.Concat(kProj, g.MulMat(w.V, a), 0), w.kvConv, lc.kvConv) // before the norm
+	k, v := g.Cols(kv, 0, dh*hkv), g.Cols(kv, dh*hkv, dh*hkv)
 	g.Tap(k, "k_sconv", i)
-	k = g.RMSNorm(g.Reshape(k, dh, hkv, n, seqs), w.KNorm, st.eps)
-	g.Tap(k, "k", i)
-	v := st.conv(g, g.MulMat(w.V, a), w.VConv, lc.vConv)
 	g.Tap(v, "v", i)
-	v = g.Reshape(v, dh, hkv, n, seqs)
+	heads := func(x *binding.Tensor) *binding.Tensor { // [head_dim, n_head_kv, n, seqs]
+		return g.View(x, [4]int64{dh, hkv, n, seqs}, 4*dh, x.Stride(1), n*x.Stride(1), 0)
+	}
+	k, v = g.RMSNorm(heads(k), w.KNorm, st.eps), heads(v)
+	g.Tap(k, "k", i)
 	r := g.MulMat(w.R, a)
 	g.Tap(r, "r", i)
 
@@ -67,9 +69,13 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i in
 	lc := &st.s.layers[i]
 	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
 	at.K = st.cells(g, lc.k, st.nKV)
-	if vt := lc.vt; vt != nil {
-		st.writeTransposed(g, vt, v)
-		at.VT = g.View(vt, [4]int64{int64(st.nKV), vt.Dim(1), vt.Dim(2), int64(st.Seqs)}, vt.Stride(1), vt.Stride(2), vt.Stride(3), int64(st.Lo)*vt.Stride(3))
+	if lc.vt != nil {
+		if st.few() {
+			st.writeTransposed(g, lc.vt, v, st.full.writeT)
+		} else {
+			st.writeColumns(g, lc.vt, v, st.pos)
+		}
+		at.VT = st.columns(g, lc.vt, 0, st.nKV)
 	} else {
 		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
 		at.V = st.cells(g, lc.v, st.nKV)
@@ -80,40 +86,110 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i in
 	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
 }
 
-// writeTransposed puts the new values into their column of every row: few one
-// by one, so that the graph is the same at every position, many as a block.
+// columns is the view of n cells of transposed values of the step's sequences.
 //
-//	vt: [cells, head_dim, n_head_kv, all sequences]
-//	v:  [head_dim, n, n_head_kv, seqs]   permuted from [head_dim, n_head_kv, n, seqs]
-func (st *step) writeTransposed(g *binding.Graph, vt, v *binding.Tensor) {
-	if st.few() {
-		flat := g.Cont(g.Permute(v, 0, 2, 1, 3)) // [head_dim, n_head_kv, n, seqs]
-		g.Expand(g.SetRows(g.Reshape(vt, 1, vt.Elems()), g.Reshape(flat, 1, flat.Elems()), st.full.writeT))
-		return
-	}
-	at := int64(st.Lo)*vt.Stride(3) + int64(st.pos)*vt.Stride(0)
-	block := g.View(vt, [4]int64{int64(st.N), vt.Dim(1), vt.Dim(2), 1}, vt.Stride(1), vt.Stride(2), vt.Stride(3), at)
-	g.Expand(g.Cpy(g.Permute(v, 1, 0, 2, 3), block))
+//	vt:  [cells, head_dim, n_head_kv, all sequences]
+//	res: [n, head_dim, n_head_kv, seqs]
+func (st *step) columns(g *binding.Graph, vt *binding.Tensor, first, n int) *binding.Tensor {
+	at := int64(st.Lo)*vt.Stride(3) + int64(first)*vt.Stride(0)
+	return g.View(vt, [4]int64{int64(n), vt.Dim(1), vt.Dim(2), int64(st.Seqs)}, vt.Stride(1), vt.Stride(2), vt.Stride(3), at)
+}
+
+// writeTransposed puts few new values one by one into their column of every row,
+// so that the graph is the same at every position.
+//
+//	vt:    [cells, head_dim, n_head_kv, all sequences]
+//	v:     [head_dim, n, n_head_kv, seqs]   permuted from [head_dim, n_head_kv, n, seqs]
+//	cells: from declareTransposed
+func (st *step) writeTransposed(g *binding.Graph, vt, v, cells *binding.Tensor) {
+	flat := g.Cont(g.Permute(v, 0, 2, 1, 3)) // [head_dim, n_head_kv, n, seqs]
+	g.Expand(g.SetRows(g.Reshape(vt, 1, vt.Elems()), g.Reshape(flat, 1, flat.Elems()), cells))
+}
+
+// writeColumns puts many new values of one sequence as a block from cell first on.
+func (st *step) writeColumns(g *binding.Graph, vt, v *binding.Tensor, first int) {
+	g.Expand(g.Cpy(g.Permute(v, 1, 0, 2, 3), st.columns(g, vt, first, int(v.Dim(1)))))
 }
 
 // slidingAttention attends over the ring. Few new rows overwrite only cells
 // that no query sees any more; many would not, so they attend beside the ring
 // first and are written afterwards.
 func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
-	kCells, vCells := st.cells(g, lc.k, st.s.ringCells), st.cells(g, lc.v, st.s.ringCells)
+	kCells := st.cells(g, lc.k, st.s.ringCells)
 	if st.few() {
 		g.Expand(g.SetRows(kCells, k, st.ring.write))
-		g.Expand(g.SetRows(vCells, v, st.ring.write))
-		at.K, at.V = kCells, vCells
+		at.K = kCells
+		if lc.vt != nil {
+			st.writeTransposed(g, lc.vt, v, st.ring.writeT)
+			at.VT = st.columns(g, lc.vt, 0, st.s.ringCells)
+		} else {
+			at.V = st.cells(g, lc.v, st.s.ringCells)
+			g.Expand(g.SetRows(at.V, v, st.ring.write))
+		}
 		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
 	}
-	at.K, at.V = st.windowed(g, kCells, k), st.windowed(g, vCells, v)
+	at.K = st.windowed(g, kCells, k)
+	if lc.vt != nil {
+		at.VT = st.windowedColumns(g, lc.vt, v)
+	} else {
+		at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
+	}
 	o := op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
 	g.Expand(o)
 	last := st.ring.write.Dim(0)
 	g.Expand(g.SetRows(kCells, g.Rows(k, k.Dim(1)-last, last), st.ring.write))
-	g.Expand(g.SetRows(vCells, g.Rows(v, v.Dim(1)-last, last), st.ring.write))
+	v = g.Rows(v, v.Dim(1)-last, last)
+	if lc.vt == nil {
+		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.ringCells), v, st.ring.write))
+		return o
+	}
+	from := int64(0)
+	for _, s := range st.segments(st.pos+st.N-int(last), int(last)) {
+		st.writeColumns(g, lc.vt, g.Rows(v, from, int64(s.n)), s.first)
+		from += int64(s.n)
+	}
 	return o
+}
+
+// segment is a run of neighbouring cells.
+type segment struct{ first, n int }
+
+// segments are the cells of n positions from pos on in a ring. Positions before 0
+// have cells too, which nobody looks at.
+func (st *step) segments(pos, n int) []segment {
+	R := st.s.ring
+	first := ((pos % R) + R) % R
+	if first+n <= R {
+		return []segment{{first, n}}
+	}
+	return []segment{{first, R - first}, {0, first + n - R}}
+}
+
+// windowedColumns is windowed for transposed values.
+//
+//	vt:  [ringCells, head_dim, n_head_kv, all sequences]
+//	v:   [head_dim, n, n_head_kv]
+//	res: [W-1+n, head_dim, n_head_kv]   F32
+func (st *step) windowedColumns(g *binding.Graph, vt, v *binding.Tensor) *binding.Tensor {
+	x := g.Permute(v, 1, 0, 2, 3) // [n, head_dim, n_head_kv]
+	if t := vt.Type(); t != binding.F32 {
+		x = g.Cast(g.Cast(x, t), binding.F32)
+	} else {
+		x = g.Cont(x)
+	}
+	before := st.slidingWindow - 1
+	if before == 0 {
+		return x
+	}
+	var past *binding.Tensor
+	for _, s := range st.segments(st.pos-before, before) {
+		if part := g.Cast(st.columns(g, vt, s.first, s.n), binding.F32); past == nil {
+			past = part
+		} else {
+			past = g.Concat(past, part, 0)
+		}
+	}
+	return g.Concat(past, x, 0)
 }
 
 // windowed joins the window before the first row with the new rows, rounded as

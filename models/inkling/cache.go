@@ -27,7 +27,7 @@ const (
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
 // cache is the state of a number of sequences: keys and values of every layer,
-// and the last inputs of its four convolutions.
+// and the last inputs of its convolutions.
 //
 // Full layers hold position p in cell p, sliding layers in cell p mod ring,
 // convolutions in row p mod conv. Because rings are longer than what is looked
@@ -66,12 +66,20 @@ type layerCache struct {
 	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
 	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v: see transposed
 	flash             bool            // the device has the fused kernel for heads of this size and the cache's type
-	kConv, vConv      *binding.Tensor // [n_head_kv*head_dim, convRows*seqs]
+	kvConv            *binding.Tensor // [2*n_head_kv*head_dim, convRows*seqs], keys before values
 	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
 
-func (l *layerCache) convs() [4]*binding.Tensor {
-	return [4]*binding.Tensor{l.kConv, l.vConv, l.attnConv, l.mlpConv}
+func (l *layerCache) convs() [3]*binding.Tensor {
+	return [3]*binding.Tensor{l.kvConv, l.attnConv, l.mlpConv}
+}
+
+// values is where the values are, in either layout.
+func (l *layerCache) values() *binding.Tensor {
+	if l.vt != nil {
+		return l.vt
+	}
+	return l.v
 }
 
 // newCache allocates the state of seqs sequences of up to size rows that can be
@@ -120,7 +128,7 @@ func (s *cache) addLayer(c *config, i int) error {
 	dh, hkv, seqs := int64(c.headDimOf(i)), int64(c.nHeadKV[i]), int64(len(s.seqs))
 	l := layerCache{sliding: c.sliding[i], flash: c.hasFlash(i, s.kv)}
 	v, values := &l.v, []int64{dh, int64(cells), hkv, seqs}
-	if !l.sliding && c.transposed(i, s.kv) {
+	if c.transposed(i, s.kv) {
 		v, values = &l.vt, []int64{int64(cells), dh, hkv, seqs}
 	}
 	for _, t := range []struct {
@@ -131,8 +139,7 @@ func (s *cache) addLayer(c *config, i int) error {
 	}{
 		{&l.k, "k", s.kv, []int64{dh, int64(cells), hkv, seqs}},
 		{v, "v", s.kv, values},
-		{&l.kConv, "k_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
-		{&l.vConv, "v_conv", binding.F32, []int64{dh * hkv, int64(s.convRows) * seqs}},
+		{&l.kvConv, "kv_conv", binding.F32, []int64{2 * dh * hkv, int64(s.convRows) * seqs}},
 		{&l.attnConv, "attn_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 		{&l.mlpConv, "mlp_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 	} {
@@ -176,8 +183,9 @@ func (l *layerCache) eachUsed(seq, n int, f func(t *binding.Tensor, off, n int64
 		return
 	}
 	if l.sliding {
-		f(l.k, int64(seq)*l.k.Stride(3), l.k.Stride(3))
-		f(l.v, int64(seq)*l.v.Stride(3), l.v.Stride(3))
+		for _, t := range []*binding.Tensor{l.k, l.values()} {
+			f(t, int64(seq)*t.Stride(3), t.Stride(3))
+		}
 		return
 	}
 	rows := []*binding.Tensor{l.k}
@@ -277,8 +285,7 @@ func (p *checkpoint) Bytes() int64 {
 func (s *cache) eachRing(seq int, f func(t *binding.Tensor, off, n int64)) {
 	for _, l := range s.layers {
 		if l.sliding {
-			f(l.k, int64(seq)*l.k.Stride(3), l.k.Stride(3))
-			f(l.v, int64(seq)*l.v.Stride(3), l.v.Stride(3))
+			l.eachUsed(seq, 0, f)
 		}
 		for _, t := range l.convs() {
 			n := int64(s.convRows) * t.Stride(1)

@@ -22,14 +22,14 @@ func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor
 	g.Tap(ids, "router_indices", i)
 	g.Tap(weights, "router_weights", i)
 
-	routed := layers.Experts(g, m.Gate, m.Up, m.Down, b, ids, g.Cont(g.Cols(weights, 0, int64(k))))
+	routed := layers.Experts(g, m.Gate, m.Up, m.Down, b, ids, g.Cols(weights, 0, int64(k)))
 	g.Tap(routed, "experts", i)
-	shared := st.sharedExperts(g, m, b, g.Cont(g.Cols(weights, int64(k), int64(st.nExpertShared))))
+	shared := st.sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
 	g.Tap(shared, "shared", i)
 	return g.Add(routed, shared)
 }
 
-// sharedExperts is Σ_s down_s(weight_s·silu(gate_s b)·up_s b) over the experts that every row uses.
+// sharedExperts is Σ_s weight_s·down_s(silu(gate_s b)·up_s b) over the experts that every row uses.
 //
 //	weights: [n_shared, n]
 func (st *step) sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tensor) *binding.Tensor {
@@ -38,10 +38,10 @@ func (st *step) sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tens
 	// The banks are contiguous, so that one product serves all shared experts.
 	gate := g.MulMat(g.Reshape(m.GateShex, embd, ff*ns), b)
 	up := g.MulMat(g.Reshape(m.UpShex, embd, ff*ns), b)
-	h := g.Mul(g.Reshape(g.SwiGLUSplit(gate, up), ff, ns, n), g.Reshape(weights, 1, ns, n))
+	h := g.Reshape(g.SwiGLUSplit(gate, up), ff, ns, n)
 	if n > 1 {
 		h = g.Cont(g.Permute(h, 0, 2, 1, 3))
 	}
 	y := g.MulMat(m.DownShex, g.Reshape(h, ff, n, ns)) // [n_embd, n, n_shared]
-	return layers.SumExperts(g, y, int(ns), y.Stride(2), y.Stride(1))
+	return layers.WeightedSum(g, g.Permute(y, 0, 2, 1, 3), weights)
 }

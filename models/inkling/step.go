@@ -44,7 +44,7 @@ type step struct {
 	s *cache
 
 	tau       *binding.Tensor // [1, N*Seqs] F32, with log scaling only: from scaling
-	convRead  *binding.Tensor // [(K-1)*Seqs] I32
+	convRead  *binding.Tensor // [(K-1)*Seqs] I32; of few rows [(K-1+N)*Seqs]
 	convWrite *binding.Tensor // [min(N, conv)*Seqs] I64
 
 	full fullInputs
@@ -75,7 +75,8 @@ type farKey struct {
 
 // ringInputs describe the cells of layers with a window.
 type ringInputs struct {
-	write *binding.Tensor // [min(N, ring), 1, Seqs] I64: the cells of the last new rows
+	write  *binding.Tensor // [min(N, ring), 1, Seqs] I64: the cells of the last new rows
+	writeT *binding.Tensor // few rows: as that of full layers
 	// Few rows: BandCells.
 	dist *binding.Tensor // [ringCells*N*Seqs] I32
 	// Many rows: the keys of the window before the first row, in order.
@@ -158,16 +159,20 @@ func (st *step) scaling(g *binding.Graph, shift func(lane int) int) *binding.Ten
 // and keep the last new ones.
 func (st *step) declareConv(g *binding.Graph) {
 	past, m, size := st.shortconvKernel-1, min(st.N, st.s.conv), st.s.conv
-	st.convRead = g.Input("conv.read", binding.I32, int64(past*st.Seqs))
+	back := past
+	if st.few() {
+		back += st.N
+	}
+	st.convRead = g.Input("conv.read", binding.I32, int64(back*st.Seqs))
 	st.convWrite = g.Input("conv.write", binding.I64, int64(m*st.Seqs))
-	read, write := make([]int32, past*st.Seqs), make([]int64, m*st.Seqs)
+	read, write := make([]int32, back*st.Seqs), make([]int64, m*st.Seqs)
 	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
 			base := (st.Lo + i) * st.s.convRows
-			for j := range past {
-				read[i*past+j] = int32(base + size) // the zero row
+			for j := range back {
+				read[i*back+j] = int32(base + size) // the zero row
 				if p := l.Pos - past + j; p >= 0 && l.Batch != nil {
-					read[i*past+j] = int32(base + p%size)
+					read[i*back+j] = int32(base + p%size)
 				}
 			}
 			for j := range m {
@@ -199,9 +204,12 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 		f.write.SetInt64s(write)
 	})
 	if st.few() {
-		if slices.ContainsFunc(st.s.layers, func(l layerCache) bool { return l.vt != nil }) {
-			st.declareTransposed(g, layer)
-		}
+		f.writeT = st.declareTransposed(g, false, st.s.full, func(l layers.Lane, r int) int {
+			if l.Batch == nil {
+				return st.s.full - 1
+			}
+			return l.Pos + r
+		})
 		st.declareScatter(g, layer)
 		return
 	}
@@ -216,26 +224,29 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 }
 
 // declareTransposed: value d of kv head h in cell c of sequence s is element
-// c + cells·(d + head_dim·(h + n_head_kv·s)).
-func (st *step) declareTransposed(g *binding.Graph, layer int) {
-	per, n, full := st.headDim*st.nHeadKV[layer], st.N, st.s.full
-	st.full.writeT = g.Input("full.write_t", binding.I64, int64(per*n*st.Seqs))
+// c + cells·(d + head_dim·(h + n_head_kv·s)). It declares nothing unless layers of
+// the kind keep values so; cell is where row r of a lane belongs.
+func (st *step) declareTransposed(g *binding.Graph, sliding bool, cells int, cell func(l layers.Lane, r int) int) *binding.Tensor {
+	at := slices.IndexFunc(st.s.layers, func(l layerCache) bool { return l.sliding == sliding && l.vt != nil })
+	if at < 0 {
+		return nil
+	}
+	per, n := st.headDimOf(at)*st.nHeadKV[at], st.N
+	in := g.Input("values.write", binding.I64, int64(per*n*st.Seqs))
 	ids := make([]int64, per*n*st.Seqs)
 	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
-			base := int64(full) * int64(per) * int64(st.Lo+i)
+			base := int64(cells) * int64(per) * int64(st.Lo+i)
 			for r := range n {
-				cell := full - 1
-				if l.Batch != nil {
-					cell = l.Pos + r
-				}
+				first := base + int64(cell(l, r))
 				for e := range per {
-					ids[(i*n+r)*per+e] = base + int64(cell) + int64(full)*int64(e)
+					ids[(i*n+r)*per+e] = first + int64(cells)*int64(e)
 				}
 			}
 		}
-		st.full.writeT.SetInt64s(ids)
+		in.SetInt64s(ids)
 	})
+	return in
 }
 
 func (st *step) declareScatter(g *binding.Graph, layer int) {
@@ -317,6 +328,12 @@ func (st *step) declareRing(g *binding.Graph, layer int) {
 		f.write.SetInt64s(write)
 	})
 	if st.few() {
+		f.writeT = st.declareTransposed(g, true, st.s.ringCells, func(l layers.Lane, r int) int {
+			if l.Batch == nil {
+				return R
+			}
+			return (l.Pos + r) % R
+		})
 		st.declareCells(g)
 	} else {
 		st.declareWindow(g, st.nHeadKV[layer])

@@ -51,7 +51,7 @@ func (st *step) block(g *binding.Graph, l *layer, i int, x *binding.Tensor) *bin
 	g.Tap(a, "attn_in", i)
 	y := st.attention(g, l, i, a)
 	g.Tap(y, "attn_out", i)
-	y = st.conv(g, y, l.AttnConv, st.s.layers[i].attnConv)
+	y = st.conv(g, y, l.attnConv, st.s.layers[i].attnConv)
 	g.Tap(y, "attn_sconv", i)
 	x = g.Add(x, y)
 
@@ -59,7 +59,7 @@ func (st *step) block(g *binding.Graph, l *layer, i int, x *binding.Tensor) *bin
 	g.Tap(b, "mlp_in", i)
 	z := st.feedForward(g, l, i, b)
 	g.Tap(z, "mlp_out", i)
-	z = st.conv(g, z, l.MLPConv, st.s.layers[i].mlpConv)
+	z = st.conv(g, z, l.mlpConv, st.s.layers[i].mlpConv)
 	g.Tap(z, "mlp_sconv", i)
 	x = g.Add(x, z)
 	g.Tap(x, "layer", i)

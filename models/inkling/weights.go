@@ -45,9 +45,15 @@ type layer struct {
 
 	// Computed once at load: rel_proj with d_rel fastest, which is how the
 	// graph multiplies by it.
+	// Of the convolutions those of keys and values side by side, with the inner
+	// residual in the weight of the current row.
 	projRev *binding.Tensor // [d_rel, E], reversed along E
 	proj    *binding.Tensor // [d_rel, E+1], the last row zero; sliding layers only
 	gscale  float32         // GScale's one value
+
+	kvConv   *binding.Tensor // [K, 2*n_head_kv*head_dim]
+	attnConv *binding.Tensor // [K, n_embd]
+	mlpConv  *binding.Tensor // [K, n_embd]
 }
 
 // Dims lays the layer's own sizes over the model's.
@@ -106,42 +112,88 @@ func (c *config) dims() models.Dims {
 
 // derive computes the tensors that are other layouts of small weights of layers.
 func derive(be *binding.Backend, c *config, ls []*layer) (*binding.Memory, error) {
-	mem := be.NewWeights(2 * len(ls))
+	mem := be.NewWeights(5 * len(ls))
 	for i, l := range ls {
-		var err error
-		if l.projRev, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.proj_rev", i), binding.F32, int64(c.dRel), int64(c.extentOf(i))); err != nil {
+		if err := l.declare(mem, c, i); err != nil {
 			mem.Close()
 			return nil, err
-		}
-		if c.sliding[i] {
-			if l.proj, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.proj", i), binding.F32, int64(c.dRel), int64(c.extentOf(i)+1)); err != nil {
-				mem.Close()
-				return nil, err
-			}
 		}
 	}
 	if err := mem.Alloc(); err != nil {
 		mem.Close()
 		return nil, err
 	}
-	for i, l := range ls {
-		E := c.extentOf(i)
-		src := make([]float32, E*c.dRel) // [d_rel][E]
-		l.RelProj.Floats(src)
-		proj, rev := make([]float32, (E+1)*c.dRel), make([]float32, E*c.dRel)
-		for m := range c.dRel {
-			for d := range E {
-				proj[d*c.dRel+m] = src[m*E+d]
-				rev[(E-1-d)*c.dRel+m] = src[m*E+d]
-			}
-		}
-		l.projRev.SetFloats(rev)
-		if l.proj != nil {
-			l.proj.SetFloats(proj)
-		}
-		one := []float32{0}
-		l.GScale.Floats(one)
-		l.gscale = one[0]
+	for _, l := range ls {
+		l.fill(c)
 	}
 	return mem, nil
+}
+
+// declare declares the tensors that layer i computes at load.
+func (l *layer) declare(mem *binding.Memory, c *config, i int) error {
+	E, dRel, K, embd := int64(c.extentOf(i)), int64(c.dRel), int64(c.shortconvKernel), int64(c.embd)
+	for _, t := range []struct {
+		t    **binding.Tensor
+		name string
+		ne   []int64
+	}{
+		{&l.projRev, "proj_rev", []int64{dRel, E}},
+		{&l.proj, "proj", []int64{dRel, E + 1}},
+		{&l.kvConv, "kv_conv", []int64{K, 2 * l.KConv.Dim(1)}},
+		{&l.attnConv, "attn_conv", []int64{K, embd}},
+		{&l.mlpConv, "mlp_conv", []int64{K, embd}},
+	} {
+		if t.t == &l.proj && !c.sliding[i] {
+			continue
+		}
+		var err error
+		if *t.t, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.%s", i, t.name), binding.F32, t.ne...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill computes them.
+func (l *layer) fill(c *config) {
+	E := int(l.projRev.Dim(1))
+	src := make([]float32, E*c.dRel) // [d_rel][E]
+	l.RelProj.Floats(src)
+	proj, rev := make([]float32, (E+1)*c.dRel), make([]float32, E*c.dRel)
+	for m := range c.dRel {
+		for d := range E {
+			proj[d*c.dRel+m] = src[m*E+d]
+			rev[(E-1-d)*c.dRel+m] = src[m*E+d]
+		}
+	}
+	l.projRev.SetFloats(rev)
+	if l.proj != nil {
+		l.proj.SetFloats(proj)
+	}
+	one := []float32{0}
+	l.GScale.Floats(one)
+	l.gscale = one[0]
+
+	setConv(l.kvConv, l.KConv, l.VConv)
+	setConv(l.attnConv, l.AttnConv)
+	setConv(l.mlpConv, l.MLPConv)
+}
+
+// setConv puts the weights of convolutions side by side into dst and adds 1 to
+// those of the current row.
+//
+//	dst: [K, all channels]
+//	src: [K, channels] each
+func setConv(dst *binding.Tensor, src ...*binding.Tensor) {
+	var all []float32
+	for _, t := range src {
+		w := make([]float32, t.Elems())
+		t.Floats(w)
+		all = append(all, w...)
+	}
+	K := int(dst.Dim(0))
+	for i := K - 1; i < len(all); i += K {
+		all[i]++
+	}
+	dst.SetFloats(all)
 }

@@ -18,32 +18,36 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 //	down:     [n_ff, n_embd, n_expert]
 //	x:        [n_embd, n]
 //	ids:      [n_used, n]               I32
-//	weights:  [n_used, n]               contiguous
+//	weights:  [n_used, n]               rows contiguous
 //	res:      [n_embd, n]
 //
 // The experts are computed where they are, be it another device than the layer's.
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
 	defer g.Follow(gate)()
-	embd, n, k := x.Dim(0), x.Dim(1), ids.Dim(0)
+	embd, n := x.Dim(0), x.Dim(1)
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
-	y := g.Mul(g.MulMatID(down, h, ids), g.Reshape(weights, 1, k, n))    // [n_embd, n_used, n]
-	return SumExperts(g, y, int(k), y.Stride(1), y.Stride(2))
+	return WeightedSum(g, g.MulMatID(down, h, ids), weights)
 }
 
-// SumExperts adds up the outputs of k experts, which lie at a distance of expert
-// bytes from each other; rows of one expert lie at a distance of row bytes.
+// WeightedSum is Σ_k weight_k·y_k.
 //
-//	res: [n_embd, n]
-func SumExperts(g *binding.Graph, y *binding.Tensor, k int, expert, row int64) *binding.Tensor {
-	embd := y.Dim(0)
-	n := y.Elems() / embd / int64(k)
-	view := func(j int) *binding.Tensor {
-		return g.View(y, [4]int64{embd, n, 1, 1}, row, row*n, row*n, int64(j)*expert)
+//	y:       [n_embd, k, n]   rows contiguous
+//	weights: [k, n]           rows contiguous
+//	res:     [n_embd, n]
+func WeightedSum(g *binding.Graph, y, weights *binding.Tensor) *binding.Tensor {
+	embd, k, n := y.Dim(0), y.Dim(1), y.Dim(2)
+	if g.Device().IsCPU() { // one node for k+1; elsewhere it would be a launch for each of the n
+		w := g.View(weights, [4]int64{1, k, n, 1}, weights.Stride(0), weights.Stride(1), weights.Stride(1)*n, 0)
+		return g.Reshape(g.OutProd(y, w), embd, n)
 	}
-	acc := view(0)
-	for j := 1; j < k; j++ {
-		acc = g.Add(acc, view(j))
+	y = g.Mul(y, g.Reshape(g.Cont(weights), 1, k, n))
+	part := func(j int64) *binding.Tensor {
+		return g.View(y, [4]int64{embd, n, 1, 1}, y.Stride(2), y.Stride(2)*n, y.Stride(2)*n, j*y.Stride(1))
+	}
+	acc := part(0)
+	for j := int64(1); j < k; j++ {
+		acc = g.Add(acc, part(j))
 	}
 	if k == 1 {
 		acc = g.Cont(acc)

@@ -1,0 +1,90 @@
+package binding
+
+// #include "bridge.h"
+import "C"
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// Ops counts the nodes of a graph by operation, as ggml spells them: MUL_MAT, SOFT_MAX.
+func (g *Graph) Ops() map[string]int {
+	count := map[string]int{}
+	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
+		count[opName(C.ggml_graph_node(g.cg, i))]++
+	}
+	return count
+}
+
+func opName(t *C.struct_ggml_tensor) string { return C.GoString(C.ggml_op_name(t.op)) }
+
+// Only returns a graph of the nodes of an allocated graph that are one of some
+// operations, on the same memory: for measuring what kernels take without the rest. Its results
+// mean nothing. Experts of MUL_MAT_ID are drawn, since what had chosen them is
+// overwritten. It must be closed before g is, or another graph allocated in g's
+// memory; of several devices there are none.
+func (g *Graph) Only(ops ...string) (*Subgraph, error) {
+	s := &Subgraph{Graph: g.be.NewGraph(g.Nodes())}
+	var kept []*C.struct_ggml_tensor
+	choices := 0
+	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
+		if t := C.ggml_graph_node(g.cg, i); slices.Contains(ops, opName(t)) {
+			kept = append(kept, t)
+			if t.op == C.GGML_OP_MUL_MAT_ID {
+				choices++
+			}
+		}
+	}
+	s.ids = g.be.NewMemory(choices)
+	copies := map[int]*Tensor{}
+	for i, t := range kept {
+		if t.op != C.GGML_OP_MUL_MAT_ID {
+			continue
+		}
+		ids, err := s.ids.New("ids", I32, int64(t.src[2].ne[0]), int64(t.src[2].ne[1]))
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		own := C.ggml_mul_mat_id(s.ctx, t.src[0], t.src[1], ids.c())
+		own.data, own.buffer = t.data, t.buffer
+		copies[i] = ids
+		kept[i] = own
+	}
+	if err := s.ids.Alloc(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(0, 0))
+	for i, t := range kept {
+		if ids := copies[i]; ids != nil {
+			ids.SetInt32s(draw(rng, int(t.src[0].ne[2]), int(ids.Dim(0)), int(ids.Dim(1))))
+		}
+		C.ggml_graph_add_node(s.cg, t)
+	}
+	return s, nil
+}
+
+// draw chooses k different ones of n for each of some rows.
+func draw(rng *rand.Rand, n, k, rows int) []int32 {
+	var ids []int32
+	for range rows {
+		for _, id := range rng.Perm(n)[:k] {
+			ids = append(ids, int32(id))
+		}
+	}
+	return ids
+}
+
+// Subgraph is some nodes of another graph.
+type Subgraph struct {
+	*Graph
+	ids *Memory
+}
+
+// Close frees it; the graph that it was made of stays.
+func (s *Subgraph) Close() {
+	s.Graph.Close()
+	s.ids.Close()
+}
