@@ -35,6 +35,8 @@ type benchModel struct {
 	Active     int64          `json:"active_bytes"` // of those that a token uses
 	Parameters int64          `json:"parameters"`
 	Results    []bench.Result `json:"results"`
+
+	Floors []*bench.Floors `json:"floors,omitempty"`
 }
 
 // benchFormats are the values of --output.
@@ -102,6 +104,9 @@ func benchTable(w io.Writer, r *benchReport) error {
 			}
 		}
 	})
+	for i := range r.Models {
+		p.floors(&r.Models[i], r.Bandwidth)
+	}
 	return p.err
 }
 

@@ -21,6 +21,8 @@ type Subject struct {
 	be     *binding.Backend
 	device string
 	model  models.Model
+
+	threads int
 }
 
 // Loading says how a model is loaded.
@@ -39,7 +41,7 @@ type Loading struct {
 
 // Open loads the text model of a GGUF file.
 func Open(path string, l Loading) (_ *Subject, err error) {
-	s := new(Subject)
+	s := &Subject{threads: l.Threads}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
