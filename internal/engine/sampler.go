@@ -63,6 +63,11 @@ func newSampler(s Sampling, never []int32, biases map[int32]float32) *sampler {
 //	answer:  where the answer begins in them
 //	allowed: a bit for each id that may be chosen; nil: all
 func (s *sampler) next(w *workspace, logits []float32, ids []int32, answer int, allowed []uint64) (int32, error) {
+	if s.plainGreedy() {
+		if id, err := argmax(logits); err != nil || s.mayBe(id, allowed) {
+			return id, err
+		}
+	}
 	copy(w.logits, logits)
 	for _, b := range s.biases {
 		w.logits[b.id] += b.v
@@ -113,18 +118,45 @@ func checkFinite(logits []float32) error {
 	return nil
 }
 
+// plainGreedy reports that the best logit decides, if it is one that may be chosen.
+func (s *sampler) plainGreedy() bool {
+	return s.Temperature == 0 && len(s.biases) == 0 && s.PresencePenalty == 0 && s.FrequencyPenalty == 0 &&
+		(s.RepeatPenalty == 1 || s.RepeatLastN == 0)
+}
+
+func (s *sampler) mayBe(id int32, allowed []uint64) bool {
+	return !slices.Contains(s.never, id) && (allowed == nil || allowed[id/64]>>(id%64)&1 == 1)
+}
+
 // argmax is the first of the largest logits.
 func argmax(logits []float32) (int32, error) {
-	best := 0
-	for i, l := range logits {
-		if l > logits[best] {
-			best = i
+	// Four at a time do not wait for each other.
+	m0 := float32(math.Inf(-1))
+	m1, m2, m3 := m0, m0, m0
+	rest := logits
+	for ; len(rest) >= 4; rest = rest[4:] {
+		l := (*[4]float32)(rest)
+		if l[0] > m0 {
+			m0 = l[0]
+		}
+		if l[1] > m1 {
+			m1 = l[1]
+		}
+		if l[2] > m2 {
+			m2 = l[2]
+		}
+		if l[3] > m3 {
+			m3 = l[3]
 		}
 	}
-	if len(logits) == 0 || math.IsInf(float64(logits[best]), 0) {
+	best := max(m0, m1, m2, m3)
+	for _, l := range rest {
+		best = max(best, l)
+	}
+	if math.IsInf(float64(best), 0) {
 		return 0, errNoLogit
 	}
-	return int32(best), nil
+	return int32(slices.Index(logits, best)), nil
 }
 
 // better orders candidates by logit, then by id.
@@ -154,47 +186,8 @@ func (s *sampler) candidates(w *workspace) ([]candidate, error) {
 	case s.TopK > 0 && s.TopK < len(all):
 		best := selectBest(w.best[:0], all, s.TopK)
 		return keepMinP(keepTopP(best, float64(s.TopP), sumExp(best, best[0].logit)), s.MinP), nil
-	case s.TopP == 1 && s.MinP == 0:
-		return all, nil
 	}
-	return s.nucleus(w, all), nil
-}
-
-// Bins of logits by their distance from the best one, for nucleus.
-const (
-	bins       = 256
-	binsPerNat = 8 // the last bin has what is further away than 32 nats
-)
-
-func bin(top, logit float32) int { return int(min(bins-1, (top-logit)*binsPerNat)) }
-
-// nucleus keeps what top-p and min-p leave of all candidates. Few are left as a
-// rule: a count of the probability by bins says which are worth sorting.
-func (s *sampler) nucleus(w *workspace, all []candidate) []candidate {
-	top := all[0].logit
-	for _, x := range all {
-		top = max(top, x.logit)
-	}
-	var mass [bins]float64
-	sum := 0.0
-	for _, x := range all {
-		p := math.Exp(float64(x.logit) - float64(top))
-		mass[bin(top, x.logit)] += p
-		sum += p
-	}
-	last := 0
-	for acc := mass[0]; last < bins-1 && acc < float64(s.TopP)*sum; acc += mass[last] {
-		last++
-	}
-	last++ // sums in another order are a little different
-	best := w.best[:0]
-	for _, x := range all {
-		if bin(top, x.logit) <= last {
-			best = append(best, x)
-		}
-	}
-	sortBest(best)
-	return keepMinP(keepTopP(best, float64(s.TopP), sum), s.MinP)
+	return likelyEnough(nucleus(all, float64(s.TopP)), s.MinP), nil
 }
 
 // selectBest appends the best k of all to dst, the best first.
@@ -276,7 +269,7 @@ func keepMinP(c []candidate, minP float32) []candidate {
 	if minP == 0 {
 		return c
 	}
-	least := c[0].logit + float32(math.Log(float64(minP)))
+	least := leastLogit(c[0].logit, minP)
 	for i, x := range c {
 		if x.logit < least {
 			return c[:max(i, 1)]
@@ -287,10 +280,7 @@ func keepMinP(c []candidate, minP float32) []candidate {
 
 // draw picks a candidate by its probability at the temperature.
 func (s *sampler) draw(c []candidate) int32 {
-	top := c[0].logit
-	for _, x := range c {
-		top = max(top, x.logit)
-	}
+	top := best(c)
 	sum := 0.0
 	for i := range c {
 		c[i].p = math.Exp(float64(c[i].logit-top) / float64(s.Temperature))

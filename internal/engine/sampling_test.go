@@ -189,6 +189,7 @@ func TestNucleus(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := keepMinP(keepTopP(sorted, float64(c.p), sumExp(sorted, sorted[0].logit)), c.minP)
+		sortBest(got)
 		if !slices.EqualFunc(got, want, func(a, b candidate) bool { return a.id == b.id }) {
 			t.Errorf("top-p %g, min-p %g: %d candidates, want %d", c.p, c.minP, len(got), len(want))
 		}
@@ -274,6 +275,7 @@ func BenchmarkSample(b *testing.B) {
 		{"plain", func(*Sampling) {}},
 		{"top-k 40", func(s *Sampling) { s.TopK = 40 }},
 		{"top-p 0.95", func(s *Sampling) { s.TopP = 0.95 }},
+		{"top-p 0.95, all equal", func(s *Sampling) { s.TopP = 0.95 }},
 		{"penalties", func(s *Sampling) { s.TopK, s.RepeatPenalty, s.PresencePenalty, s.FrequencyPenalty = 40, 1.1, 0.5, 0.5 }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -282,7 +284,9 @@ func BenchmarkSample(b *testing.B) {
 			smp, w := newSampler(s, nil, nil), newWorkspace(vocab)
 			logits := make([]float32, vocab)
 			for i := range logits {
-				logits[i] = float32(smp.rng.NormFloat64() * 3)
+				if c.name != "top-p 0.95, all equal" {
+					logits[i] = float32(smp.rng.NormFloat64() * 3)
+				}
 			}
 			ids := []int32{1, 2, 3, 4, 5}
 			b.ReportAllocs()

@@ -17,14 +17,16 @@ import (
 // prompts take turns. All of it belongs to the owner's goroutine.
 type scheduler struct {
 	*prefixes
-	e       *Engine
-	waiting []*task // first come, first served
-	turn    int     // number of the slot whose prompt had the last chunk
-	work    *workspace
-	spec    *speculation
-	batches []models.Batch
-	logits  []float32
-	hidden  []float32
+	e        *Engine
+	waiting  []*task // first come, first served
+	turn     int     // number of the slot whose prompt had the last chunk
+	work     *workspace
+	spec     *speculation
+	batches  []models.Batch
+	deciding []*task // of the step that is being computed
+	counting []int32 // 0, 1, 2, ...: see everyRow
+	logits   []float32
+	hidden   []float32
 }
 
 // newScheduler divides a cache into slots.
@@ -140,12 +142,14 @@ func (t *task) left() []int32 { return t.p.ids[len(t.slot.fed.ids):] }
 func (t *task) decoding() bool { return t.slot != nil && len(t.slot.fed.ids) >= t.n }
 
 // ready are the tasks that want another token.
-func (s *scheduler) ready() (ts []*task) {
+func (s *scheduler) ready() []*task {
+	ts := s.deciding[:0]
 	for _, sl := range s.slots {
 		if t := sl.t; t != nil && t.decoding() && !t.blocked() {
 			ts = append(ts, t)
 		}
 	}
+	s.deciding = ts
 	return ts
 }
 
@@ -165,7 +169,7 @@ func (s *scheduler) decode() bool {
 		if r.n > 0 {
 			ids = withGuess(ids, guesses[i].Guess, r.n)
 		}
-		s.batches = append(s.batches, models.Batch{Seq: t.slot.seq, Tokens: ids, Outputs: everyRow(len(ids))})
+		s.batches = append(s.batches, models.Batch{Seq: t.slot.seq, Tokens: ids, Outputs: s.everyRow(len(ids))})
 		outs += len(ids)
 	}
 	logits := room(&s.logits, outs*s.work.vocab())
@@ -193,13 +197,12 @@ func (s *scheduler) decode() bool {
 // fed notes that the slot holds the first n rows of the task.
 func (t *task) fed(n int) { t.slot.fed = rows{t.p.ids[:n:n], t.keys} }
 
-// everyRow is the list of n rows.
-func everyRow(n int) []int32 {
-	all := make([]int32, n)
-	for i := range all {
-		all[i] = int32(i)
+// everyRow is the list of n rows, which nobody changes.
+func (s *scheduler) everyRow(n int) []int32 {
+	for i := len(s.counting); i < n; i++ {
+		s.counting = append(s.counting, int32(i))
 	}
-	return all
+	return s.counting[:n:n]
 }
 
 // room returns n values of a buffer that grows as needed.
@@ -240,7 +243,7 @@ func (s *scheduler) chunk(t *task) {
 	b := models.Batch{Seq: t.slot.seq, Tokens: t.p.ids[first:end], Outputs: []int32{int32(end - first - 1)}}
 	out := models.Outputs{Logits: room(&s.logits, s.work.vocab())}
 	if t.mean != nil {
-		b.Outputs = everyRow(end - first)
+		b.Outputs = s.everyRow(end - first)
 		out = models.Outputs{Hidden: room(&s.hidden, (end-first)*s.e.model.Config().Embd)}
 	}
 	b.Media, b.MediaRows = t.p.mediaOf(first, end, s.e.model.Config().Embd)
