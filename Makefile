@@ -153,10 +153,6 @@ lint-full: lint $(GOLANGCI) ## lint, vet for macOS without cgo, and golangci-lin
 bench: headers ## all Go benchmarks, five runs each: feed the output to benchstat
 	go test -run '^$$' -bench . -benchmem -count 5 -timeout 60m ./...
 
-.PHONY: vuln
-vuln: $(GOVULNCHECK) headers ## known vulnerabilities of the modules that are called (asks vuln.go.dev)
-	$(GOVULNCHECK) ./...
-
 FUZZTIME := 30s
 .PHONY: fuzz
 fuzz: headers ## every fuzz target in the tree in turn, FUZZTIME=30s each
@@ -230,7 +226,7 @@ install: build ## the tools, their manual pages, and shell completions, below PR
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 DIST = dist/inkling-$(VERSION)-$(shell go env GOOS)-$(GOARCH)
 .PHONY: dist
-dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a list of its parts (SPDX) and checksums
+dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a list of its parts (SPDX), their licences and a checksum
 	rm -rf $(DIST)
 	mkdir -p $(DIST)/lib
 	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X main.version=$(VERSION)"
@@ -239,6 +235,7 @@ dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a 
 	$(DIST)/inkling-run man > $(DIST)/inkling-run.1
 	for m in build/lib/libggml-*.so*; do [ ! -e "$$m" ] || cp -P "$$m" $(DIST)/lib/; done
 	go run ./internal/sbom $(DIST)/convert-inkling $(DIST)/inkling-run > $(DIST)/sbom.spdx.json
+	go run ./internal/sbom -notices $(DIST)/convert-inkling $(DIST)/inkling-run > $(DIST)/NOTICES
 	tar -C dist -czf $(DIST).tar.gz $(notdir $(DIST))
 	cd dist && sha256sum $(notdir $(DIST)).tar.gz > $(notdir $(DIST)).tar.gz.sha256
 
@@ -285,3 +282,7 @@ $(GOVULNCHECK):
 	$(install_tool) golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 $(GOLANGCI):
 	$(install_tool) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) headers ## known vulnerabilities of the modules that are called (asks vuln.go.dev)
+	$(GOVULNCHECK) ./...

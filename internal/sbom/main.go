@@ -2,6 +2,10 @@
 // linker noted in the files, with their versions and checksums.
 //
 //	sbom FILE... > sbom.spdx.json
+//
+// With -notices it writes the terms of all these modules instead.
+//
+//	sbom -notices FILE... > NOTICES
 package main
 
 import (
@@ -11,6 +15,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,11 +27,19 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: sbom FILE... > sbom.spdx.json")
+	notices := flag.Bool("notices", false, "write the terms of the modules")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: sbom [-notices] FILE... > sbom.spdx.json")
 		os.Exit(2)
 	}
-	if err := write(os.Stdout, time.Now(), os.Args[1:]); err != nil {
+	var err error
+	if *notices {
+		err = writeNotices(os.Stdout, flag.Args())
+	} else {
+		err = write(os.Stdout, time.Now(), flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
