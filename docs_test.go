@@ -101,7 +101,7 @@ func TestDocComments(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (slices.Contains([]string{".git", "bin", "build", "dist", "test", "testdata"}, d.Name())):
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "dist", "test", "testdata"}, d.Name()):
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "nocgo.go":
 			return nil

@@ -17,16 +17,16 @@ import (
 // Options are the settings of one answer. The zero value takes what the model's
 // file recommends.
 type Options struct {
-	Temperature *float64 // 0: the most likely token, always
-	TopP        *float64
-	TopK        *int
-	Seed        uint64 // of the random numbers; the same seed gives the same text
+	Temperature *float64 // divides the logits, from 0 on; 0: the most likely token, always
+	TopP        *float64 // 0 to 1: sample from the most likely tokens that have this probability together
+	TopK        *int     // sample from this many of the most likely tokens; 0: from all
+	Seed        uint64   // of the random numbers; the same seed gives the same text
 
 	MaxTokens int      // 0: until the model stops or the context is full
-	Stop      []string // the answer ends before the first of these
+	Stop      []string // the answer, but not the reasoning, ends before the first of these
 	Effort    string   // how long to think: none, minimal, low, medium, high, xhigh, max, or a number from 0 to 0.99
 
-	Tools  []json.RawMessage // declarations in OpenAI's form
+	Tools  []json.RawMessage // declarations in OpenAI's form: {"type": "function", "function": {…}}
 	Schema json.RawMessage   // JSON schema that the answer is made to be valid against
 }
 
@@ -54,8 +54,12 @@ type Done struct {
 	FinishReason string // stop, length or tool_calls
 	Warnings     []string
 
-	PromptTokens, CachedTokens, GeneratedTokens int
-	PromptTime, GenerateTime                    time.Duration
+	PromptTokens    int // tokens and media rows of the prompt
+	CachedTokens    int // of them, those that an earlier prompt began with too
+	GeneratedTokens int // reasoning, calls and control tokens included
+
+	PromptTime   time.Duration // computing the rest of the prompt
+	GenerateTime time.Duration // from there to the end
 }
 
 // errStopped ends a generation whose consumer wants no more.
@@ -64,6 +68,10 @@ var errStopped = errors.New("the consumer stopped")
 // Generate lets the model answer the messages. It yields the answer as it comes
 // and a DoneDelta at its end, or an error, after which nothing follows. Leaving
 // the loop or ending the context stops the computation within a step.
+//
+// Errors for errors.Is: [ErrContextFull], [ErrBusy], [ErrClosed], [ErrNoProjector], and
+// the context's own. Others are about the request and name what of it: a medium that
+// can not be read, a schema that can not be kept, an option out of range.
 func (s *Session) Generate(ctx context.Context, messages []Message, o Options) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		r, err := s.request(messages, o)

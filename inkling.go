@@ -52,6 +52,10 @@ type Session struct {
 
 // Open loads the model of a GGUF file; of a split file, its first part. The
 // context ends the loading, nothing later.
+//
+// An error names the file and what is wrong: a file that is missing, broken or of
+// another architecture, a projector of another model, a context longer than the
+// model's, memory that is not there.
 func Open(ctx context.Context, model string, c Config) (*Session, error) {
 	kv, err := engine.ParseKV(c.KV)
 	if err != nil {
@@ -67,15 +71,19 @@ func Open(ctx context.Context, model string, c Config) (*Session, error) {
 	return &Session{eng}, nil
 }
 
-// Close frees the model. Requests that run end with ErrClosed.
+// Close frees the model. Requests that run end with [ErrClosed], as later ones do.
 func (s *Session) Close() { s.eng.Close() }
 
 // Context is the number of positions that a conversation has room for: tokens,
 // and the rows that media become.
 func (s *Session) Context() int { return s.eng.Context() }
 
-// Embed returns a vector of length 1 for each text: the mean over its tokens of
-// the last hidden state after the final norm.
+// Embed returns a vector for each text: the mean over its tokens of the last hidden
+// state after the final norm, scaled to length 1.
+//
+//	res: [len(texts)][width of the model]
+//
+// Errors are those of [Session.Generate], and one for no texts.
 func (s *Session) Embed(ctx context.Context, texts ...string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, errors.New("no texts to embed")

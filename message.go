@@ -19,8 +19,8 @@ const (
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role       string
-	Content    []Part
+	Role       string     // one of the roles above
+	Content    []Part     // in the order in which the model gets it
 	Reasoning  string     // of an assistant: what it thought
 	ToolCalls  []ToolCall // of an assistant
 	ToolCallID string     // of a tool: the call that this is the result of
@@ -37,8 +37,8 @@ func (m Message) Text() string {
 
 // ToolCall is a call that the model made.
 type ToolCall struct {
-	ID        string
-	Name      string
+	ID        string          // for Message.ToolCallID
+	Name      string          // of the function
 	Arguments json.RawMessage // JSON, if the model wrote what it was asked to
 }
 
@@ -59,21 +59,22 @@ type Part struct{ part chat.Part }
 // Text returns a part of text. What it spells never becomes a control token.
 func Text(text string) Part { return Part{chat.Part{Kind: chat.Text, Text: text}} }
 
-// ImageFile, AudioFile and VideoFile return parts that are read from a path or
-// an http(s) URL when the prompt is made. A clip is a video file, an animation, a
-// folder of numbered pictures, or a pattern such as frame%03d.png.
+// ImageFile returns a picture that is read from a path or an http(s) URL when the
+// prompt is made: PNG, JPEG, WebP, GIF, BMP or TIFF.
 func ImageFile(path string) Part { return Part{chat.Part{Kind: chat.Image, Source: path}} }
 
-// AudioFile is described at ImageFile.
+// AudioFile returns a sound that is read likewise: WAV, FLAC, Ogg Vorbis or MP3, what
+// ffmpeg knows where that is installed, at any rate and number of channels.
 func AudioFile(path string) Part { return Part{chat.Part{Kind: chat.Audio, Source: path}} }
 
-// VideoFile is described at ImageFile.
+// VideoFile returns a clip that is read likewise: an animation, a folder of numbered
+// pictures or a pattern such as frame%03d.png, and what ffmpeg knows.
 func VideoFile(path string) Part { return Part{chat.Part{Kind: chat.Video, Source: path}} }
 
-// ImageData and AudioData return parts of the bytes of a file.
+// ImageData returns a picture of the bytes of a file.
 func ImageData(data []byte) Part { return Part{chat.Part{Kind: chat.Image, Source: dataURL(data)}} }
 
-// AudioData is described at ImageData.
+// AudioData returns a sound of the bytes of a file.
 func AudioData(data []byte) Part { return Part{chat.Part{Kind: chat.Audio, Source: dataURL(data)}} }
 
 func dataURL(data []byte) string {
