@@ -78,7 +78,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"go_goroutines", "process_resident_memory_bytes", "process_open_fds", "go_gc_heap_live_bytes", `inkling_memory_bytes{model="tiny",kind="weights"}`, `inkling_memory_bytes{model="tiny",kind="cache"}`,
+		"go_goroutines", "process_resident_memory_bytes", "process_open_fds", "process_cpu_seconds_total", "go_gc_heap_live_bytes", `inkling_memory_bytes{model="tiny",kind="weights"}`, `inkling_memory_bytes{model="tiny",kind="cache"}`,
 		`inkling_batch_sequences_count{model="tiny"}`,
 	} {
 		if got[name] <= 0 {

@@ -50,7 +50,7 @@ func bench(ctx context.Context, o *options, s *server) error {
 	}
 	fmt.Printf("%d streams, --parallel %d, %s\n", o.streams, o.parallel, o.duration)
 	t.print(os.Stdout)
-	fmt.Printf("tokens: %.0f, %.0f a second\n", after.generated-before.generated, (after.generated-before.generated)/o.duration.Seconds())
+	printTokens(after, before, o.duration)
 	printSamples(os.Stdout, all)
 	return errors.Join(t.err(), checkFlat(all), s.restart(ctx, o, queries))
 }
@@ -58,14 +58,33 @@ func bench(ctx context.Context, o *options, s *server) error {
 // alone asks for everything once, one after another: the answers that all later
 // ones are compared with are right to begin with.
 func alone(ctx context.Context, s *server, queries []*query) error {
+	t := newTally()
 	start := time.Now()
-	for _, q := range queries {
-		if _, err := q.check(ctx, http.DefaultClient, s.url); err != nil {
+	for i, q := range queries {
+		took, err := q.check(ctx, http.DefaultClient, s.url)
+		if err != nil {
 			return fmt.Errorf("%s, alone: %w", q.name, err)
 		}
+		if i > 0 { // the first one loads the model
+			t.add(q, took, nil)
+		}
 	}
-	fmt.Printf("%d requests alone: %.1f s\n", len(queries), time.Since(start).Seconds())
+	took := time.Since(start)
+	m, err := s.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d requests alone, %.1f s\n", len(queries), took.Seconds())
+	t.print(os.Stdout)
+	printTokens(m, sample{}, took)
 	return nil
+}
+
+// printTokens says what the tokens between two samples took.
+func printTokens(after, before sample, took time.Duration) {
+	tokens, seconds := after.generated-before.generated, after.seconds-before.seconds
+	fmt.Printf("tokens of answers: %.0f, %.0f a second; %.1f seconds of processors, %.1f ms for a token, prompts and media included\n",
+		tokens, tokens/took.Seconds(), seconds, 1000*seconds/tokens)
 }
 
 // load runs clients, each with random numbers and connections of its own, until

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -59,7 +60,7 @@ func run(args []string) error {
 	if load == nil {
 		return fmt.Errorf("load %q: want bench, soak or faults", mode)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s, err := newServer(ctx, &o)
 	if err != nil {

@@ -25,6 +25,7 @@ type sample struct {
 	active     float64
 	waiting    float64
 	generated  float64 // tokens since the server began
+	seconds    float64 // of processors, likewise
 }
 
 // parseSample reads Prometheus' text format.
@@ -32,6 +33,7 @@ func parseSample(data []byte) (s sample, err error) {
 	fields := map[string]*float64{
 		"process_resident_memory_bytes": &s.rss, "go_gc_heap_live_bytes": &s.heap, "go_goroutines": &s.goroutines, "process_open_fds": &s.fds,
 		"inkling_requests_active": &s.active, "inkling_requests_waiting": &s.waiting, "inkling_generated_tokens_total": &s.generated,
+		"process_cpu_seconds_total": &s.seconds,
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
