@@ -27,8 +27,11 @@ type Slot struct {
 	N     int // number of placeholders, equal to the number of rows
 }
 
-// maxSlots bounds the placeholders of one medium; a prompt beyond it fits no model.
-const maxSlots = 1 << 24
+// maxPrompt bounds the ids of a prompt, and maxSlots the placeholders of one medium; a prompt beyond it fits no model.
+const (
+	maxPrompt = 1 << 24
+	maxSlots  = maxPrompt
+)
 
 // Encode returns the ids of plain text. It never returns a control or user-defined token, whatever the text spells,
 // and Decode gives back every byte of it, UTF-8 or not.
@@ -74,7 +77,14 @@ func (v *Vocab) EncodeSegments(segs []Segment, slots func(media int) (id int32, 
 			if i+1 < len(segs) && segs[i+1].Kind == TextSegment {
 				continue
 			}
-			ids = v.appendText(ids, text, &w)
+			v.split.split(text, func(piece string) {
+				if len(ids) <= maxPrompt {
+					ids = v.bpe.appendPiece(ids, piece, &w)
+				}
+			})
+			if len(ids) > maxPrompt {
+				return nil, nil, fmt.Errorf("a prompt of more than %d tokens", maxPrompt)
+			}
 			text = ""
 			continue
 		}
@@ -90,6 +100,9 @@ func (v *Vocab) EncodeSegments(segs []Segment, slots func(media int) (id int32, 
 		}
 		if t := v.Type(id); t != Control && t != UserDefined {
 			return nil, nil, fmt.Errorf("segment %d: id %d is not a special token", i, id)
+		}
+		if n > maxPrompt-len(ids) {
+			return nil, nil, fmt.Errorf("a prompt of more than %d tokens", maxPrompt)
 		}
 		for range n {
 			ids = append(ids, id)

@@ -41,6 +41,21 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// TestPromptTooLong refuses a prompt that fits no model. A vocabulary of bytes makes a token of each.
+func TestPromptTooLong(t *testing.T) {
+	v, err := ParseTokenizerJSON([]byte(fileOf("", "", "")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a", maxPrompt)
+	if ids, _, err := v.EncodeSegments([]Segment{{Text: text}}, nil); err != nil || len(ids) != maxPrompt {
+		t.Errorf("%d tokens, %v; want %d", len(ids), err, maxPrompt)
+	}
+	if _, _, err := v.EncodeSegments([]Segment{{Text: text + "a"}}, nil); err == nil || err.Error() != "a prompt of more than 16777216 tokens" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestHostileRuns splits long runs that make a naive matcher backtrack. Every run must be matched, not given up on: the pieces
 // are those of the pattern.
 func TestHostileRuns(t *testing.T) {
