@@ -144,7 +144,7 @@ func (s *server) idle(ctx context.Context) (m sample, err error) {
 // restart kills the server while all clients ask, and starts it again. Clients
 // try again until they have their answers.
 func (s *server) restart(ctx context.Context, o *options, queries []*query) error {
-	const limit = 2 * time.Minute
+	const limit = 10 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	t := newTally()
@@ -154,7 +154,7 @@ func (s *server) restart(ctx context.Context, o *options, queries []*query) erro
 			rng := rand.New(rand.NewPCG(o.seed+1, uint64(i)))
 			transport := &http.Transport{}
 			defer transport.CloseIdleConnections()
-			for range 4 {
+			for range 2 {
 				q := queries[rng.IntN(len(queries))]
 				t.persist(ctx, q, &http.Client{Transport: transport}, s.url)
 			}
