@@ -65,6 +65,11 @@ func (v *Vocab) EncodeWithSpecial(text string) []int32 {
 // EncodeSegments returns the ids of a prompt and where its media go. Neighbouring text segments are joined before they are
 // encoded. slots gives the placeholder id of a medium and how many rows it has; it may be nil without media.
 func (v *Vocab) EncodeSegments(segs []Segment, slots func(media int) (id int32, n int)) ([]int32, []Slot, error) {
+	return v.encodeSegments(segs, slots, maxPrompt)
+}
+
+// encodeSegments is EncodeSegments for prompts of at most limit tokens.
+func (v *Vocab) encodeSegments(segs []Segment, slots func(media int) (id int32, n int), limit int) ([]int32, []Slot, error) {
 	var (
 		ids   []int32
 		media []Slot
@@ -78,12 +83,12 @@ func (v *Vocab) EncodeSegments(segs []Segment, slots func(media int) (id int32, 
 				continue
 			}
 			v.split.split(text, func(piece string) {
-				if len(ids) <= maxPrompt {
+				if len(ids) <= limit {
 					ids = v.bpe.appendPiece(ids, piece, &w)
 				}
 			})
-			if len(ids) > maxPrompt {
-				return nil, nil, fmt.Errorf("a prompt of more than %d tokens", maxPrompt)
+			if len(ids) > limit {
+				return nil, nil, fmt.Errorf("a prompt of more than %d tokens", limit)
 			}
 			text = ""
 			continue
@@ -101,8 +106,8 @@ func (v *Vocab) EncodeSegments(segs []Segment, slots func(media int) (id int32, 
 		if t := v.Type(id); t != Control && t != UserDefined {
 			return nil, nil, fmt.Errorf("segment %d: id %d is not a special token", i, id)
 		}
-		if n > maxPrompt-len(ids) {
-			return nil, nil, fmt.Errorf("a prompt of more than %d tokens", maxPrompt)
+		if n > limit-len(ids) {
+			return nil, nil, fmt.Errorf("a prompt of more than %d tokens", limit)
 		}
 		for range n {
 			ids = append(ids, id)

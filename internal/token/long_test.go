@@ -18,7 +18,7 @@ func TestSlices(t *testing.T) {
 		}
 		s.cut = false // Kimi's own cuts are others
 		var want, got []string
-		text := strings.Repeat("One  line's words,\r\n\n  and 1234 signs!!\n/x\n\t中文 é\nA", maxSliceBytes/20)
+		text := strings.Repeat("One  line's words,\r\n\n  and 1234 signs!!\n/x\n\t中文 é\nA", maxSliceBytes/45)
 		s.splitFrom(0, text, func(p string) { want = append(want, p) })
 		s.split(text, func(p string) { got = append(got, p) })
 		if !slices.Equal(got, want) {
@@ -29,7 +29,7 @@ func TestSlices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, longest, joined := strings.Repeat("é", 2*maxSliceBytes), 0, 0
+	text, longest, joined := strings.Repeat("é", maxSliceBytes), 0, 0
 	s.split(text, func(p string) {
 		longest, joined = max(longest, len(p)), joined+len(p)
 		if !utf8.ValidString(p) {
@@ -43,16 +43,30 @@ func TestSlices(t *testing.T) {
 
 // TestPromptTooLong refuses a prompt that fits no model. A vocabulary of bytes makes a token of each.
 func TestPromptTooLong(t *testing.T) {
-	v, err := ParseTokenizerJSON([]byte(fileOf("", "", "")), nil)
+	v, err := ParseTokenizerJSON([]byte(fileOf("", "", `,"added_tokens":[{"id":256,"content":"<s>","special":true}]`)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Repeat("a", maxPrompt)
-	if ids, _, err := v.EncodeSegments([]Segment{{Text: text}}, nil); err != nil || len(ids) != maxPrompt {
-		t.Errorf("%d tokens, %v; want %d", len(ids), err, maxPrompt)
-	}
-	if _, _, err := v.EncodeSegments([]Segment{{Text: text + "a"}}, nil); err == nil || err.Error() != "a prompt of more than 16777216 tokens" {
-		t.Errorf("error %v", err)
+	const limit = 100
+	text := func(n int) Segment { return Segment{Text: strings.Repeat("a", n)} }
+	rows := func(n int) func(int) (int32, int) { return func(int) (int32, int) { return 256, n } }
+	for _, tc := range []struct {
+		name string
+		segs []Segment
+		rows int
+		ok   bool
+	}{
+		{"text", []Segment{text(limit)}, 0, true},
+		{"a letter more", []Segment{text(limit + 1)}, 0, false},
+		{"long text", []Segment{text(1000 * limit)}, 0, false},
+		{"text and medium", []Segment{text(limit - 10), {Kind: MediaSegment}}, 10, true},
+		{"a row more", []Segment{text(limit - 10), {Kind: MediaSegment}}, 11, false},
+		{"two media", []Segment{{Kind: MediaSegment}, {Kind: MediaSegment}}, 51, false},
+	} {
+		ids, _, err := v.encodeSegments(tc.segs, rows(tc.rows), limit)
+		if tc.ok && (err != nil || len(ids) != limit) || !tc.ok && (err == nil || err.Error() != "a prompt of more than 100 tokens") {
+			t.Errorf("%s: %d tokens, %v", tc.name, len(ids), err)
+		}
 	}
 }
 
