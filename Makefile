@@ -149,6 +149,15 @@ lint-full: lint $(GOLANGCI) ## lint, vet for macOS without cgo, and golangci-lin
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
 	$(GOLANGCI) run ./...
 
+.PHONY: bench-cpu
+bench-cpu: build ## steps of a made-up model against their floors: products alone, bytes at the memory's speed (THREADS=1)
+	for type in q4_k_m q8_0; do \
+	  bin/inkling-run bench --synth inkling-mid --type $$type --device cpu $(if $(THREADS),-t $(THREADS)) -p 512 -n 1 -d 0 -r 2 --floors && \
+	  bin/inkling-run bench --synth inkling-mid --type $$type --device cpu $(if $(THREADS),-t $(THREADS)) -p 0 -n 1 -d 8192 -r 2 --floors || exit 1; \
+	done
+	go test -run '^$$' -bench '^BenchmarkSample$$' -benchmem ./internal/engine
+	go test -run '^$$' -bench '^BenchmarkDecode$$' -benchmem ./models/inkling
+
 .PHONY: bench
 bench: headers ## all Go benchmarks, five runs each: feed the output to benchstat
 	go test -run '^$$' -bench . -benchmem -count 5 -timeout 60m ./...

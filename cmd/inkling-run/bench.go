@@ -57,7 +57,7 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
 			&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
 			&cli.BoolFlag{Name: "no-warmup", Usage: "do not compute each once before it is measured"},
-			&cli.BoolFlag{Name: "floors", Usage: "compare a step of each test with its matrix products alone, and list what the rest takes (CPU only)"},
+			&cli.BoolFlag{Name: "floors", Usage: "instead compare a step of each test with its matrix products alone, and list what the rest takes (CPU only)"},
 			&cli.BoolFlag{Name: "no-bandwidth", Usage: "do not measure the memory"},
 			&cli.StringFlag{Name: "synth", Usage: "make up a model of this shape: `CONFIG` is a config.json or one of " + strings.Join(shapes.Names(), ", ")},
 			&cli.StringFlag{Name: "type", Value: "q4_k_m", Usage: "`TYPE` of the made-up weights, as convert-inkling's --outtype"},
@@ -271,11 +271,10 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 		out.Name = strings.TrimSuffix(filepath.Base(path), ".gguf")
 		out.Type = string(o.synth.OutType)
 	}
-	if out.Results, err = s.Run(ctx, o.bench, bandwidth); err != nil {
-		return nil, err
-	}
 	if o.c.Bool("floors") {
 		out.Floors, err = o.floors(ctx, s)
+	} else {
+		out.Results, err = s.Run(ctx, o.bench, bandwidth)
 	}
 	return out, err
 }
