@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -135,12 +134,6 @@ func (s *scheduler) took(t *task, done bool, err error) {
 	}
 }
 
-// rest is what a task has yet to compute: the rows of its prompt, or the tokens
-// of its answer that the model has not seen.
-func (t *task) left() []int32 { return t.p.ids[len(t.slot.fed.ids):] }
-
-func (t *task) decoding() bool { return t.slot != nil && len(t.slot.fed.ids) >= t.n }
-
 // ready are the tasks that want another token.
 func (s *scheduler) ready() []*task {
 	ts := s.deciding[:0]
@@ -193,9 +186,6 @@ func (s *scheduler) decode() bool {
 	s.e.stats.round(r)
 	return true
 }
-
-// fed notes that the slot holds the first n rows of the task.
-func (t *task) fed(n int) { t.slot.fed = rows{t.p.ids[:n:n], t.keys} }
 
 // everyRow is the list of n rows, which nobody changes.
 func (s *scheduler) everyRow(n int) []int32 {
@@ -258,7 +248,7 @@ func (s *scheduler) chunk(t *task) {
 		s.fail(t, t.errorOr(fmt.Errorf("%s: computing %d rows of the prompt: %w", s.e.opt.Model, end-first, err)))
 		return
 	}
-	t.fed(end)
+	t.computed(end)
 	if t.r != nil && t.r.OnPrompt != nil {
 		t.events <- event{done: end, total: t.n}
 	}
@@ -275,39 +265,4 @@ func (s *scheduler) chunk(t *task) {
 	case end == t.branch:
 		s.mark(t.slot, nil)
 	}
-}
-
-// errorOr is the cause of the end of the task's context, or else err.
-func (t *task) errorOr(err error) error {
-	if t.ctx.Err() != nil {
-		return context.Cause(t.ctx)
-	}
-	if errors.Is(err, binding.ErrInterrupted) {
-		return context.Canceled
-	}
-	return err
-}
-
-// nextMedium is the first medium of some rows that is not encoded yet.
-func (r rows) nextMedium(first, end int) *medium {
-	for _, m := range r.media {
-		if m.pos < end && m.pos+m.rows > first && m.values == nil {
-			return m.medium
-		}
-	}
-	return nil
-}
-
-// mediaOf are the vectors of the media rows among some rows, and which these are.
-func (r rows) mediaOf(first, end, embd int) (values []float32, at []int32) {
-	for _, m := range r.media {
-		from, to := max(m.pos, first), min(m.pos+m.rows, end)
-		for i := from; i < to; i++ {
-			at = append(at, int32(i-first))
-		}
-		if from < to {
-			values = append(values, m.values[(from-m.pos)*embd:(to-m.pos)*embd]...)
-		}
-	}
-	return values, at
 }

@@ -44,6 +44,30 @@ func (r rows) common(p rows) int {
 	return n
 }
 
+// nextMedium is the first medium of some rows that is not encoded yet.
+func (r rows) nextMedium(first, end int) *medium {
+	for _, m := range r.media {
+		if m.pos < end && m.pos+m.rows > first && m.values == nil {
+			return m.medium
+		}
+	}
+	return nil
+}
+
+// mediaOf are the vectors of the media rows among some rows, and which these are.
+func (r rows) mediaOf(first, end, embd int) (values []float32, at []int32) {
+	for _, m := range r.media {
+		from, to := max(m.pos, first), min(m.pos+m.rows, end)
+		for i := from; i < to; i++ {
+			at = append(at, int32(i-first))
+		}
+		if from < to {
+			values = append(values, m.values[(from-m.pos)*embd:(to-m.pos)*embd]...)
+		}
+	}
+	return values, at
+}
+
 // content is what a state holds: the rows that went into it, and points that it
 // can be brought back to.
 type content struct {

@@ -199,6 +199,6 @@ func (s *scheduler) cutBack(r *round, t *task, n, computed int) {
 			return
 		}
 	}
-	t.fed(n)
+	t.computed(n)
 	r.rollback += time.Since(start)
 }

@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
 )
 
@@ -75,6 +77,16 @@ func (e *Engine) newTask(ctx context.Context, r *Request, p rows) (*task, error)
 	t.sampler = newSampler(r.Sampling, append(never, e.never...), r.LogitBias)
 	return t, nil
 }
+
+// left is what a task has yet to compute: the rows of its prompt, or the tokens
+// of its answer that the model has not seen.
+func (t *task) left() []int32 { return t.p.ids[len(t.slot.fed.ids):] }
+
+// decoding reports that the prompt is computed.
+func (t *task) decoding() bool { return t.slot != nil && len(t.slot.fed.ids) >= t.n }
+
+// computed notes that the slot holds the first n rows of the task.
+func (t *task) computed(n int) { t.slot.fed = rows{t.p.ids[:n:n], t.keys} }
 
 // blocked reports whether the caller has left too little room for another step.
 func (t *task) blocked() bool {
@@ -198,4 +210,15 @@ func (t *task) end(err error) {
 		}
 	}
 	close(t.events)
+}
+
+// errorOr is the cause of the end of the task's context, or else err.
+func (t *task) errorOr(err error) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	if errors.Is(err, binding.ErrInterrupted) {
+		return context.Canceled
+	}
+	return err
 }
