@@ -116,7 +116,7 @@ func TestClipBudget(t *testing.T) {
 			t.Errorf("%d clips: %d pairs, want %d", clips, len(all), want)
 		}
 	}
-	_, err := e.Tokenize(context.Background(), local(slices.Repeat([]chat.Part{clip}, 9)...))
+	_, err := e.CountTokens(context.Background(), local(slices.Repeat([]chat.Part{clip}, 9)...))
 	if err == nil || !strings.Contains(err.Error(), "has 9 clips, at most 8") {
 		t.Errorf("9 clips: error %v", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"image/color/palette"
 	"image/gif"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +18,8 @@ import (
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
-	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/media"
+	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -240,7 +239,7 @@ func TestKimiRefused(t *testing.T) {
 			if c.set != nil {
 				c.set(r)
 			}
-			_, err := e.Tokenize(context.Background(), r)
+			_, err := e.CountTokens(context.Background(), r)
 			if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -285,39 +284,6 @@ func TestMaxClipPatches(t *testing.T) {
 	}
 }
 
-// withKeys copies a GGUF file with other keys, and returns the path of the copy.
-func withKeys(t *testing.T, src string, keys map[string]any) string {
-	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	f, err := gguf.Open(src)
-	must(err)
-	defer f.Close()
-	path := filepath.Join(t.TempDir(), "changed.gguf")
-	w, err := gguf.Create(path)
-	must(err)
-	defer w.Abort()
-	for _, k := range f.Keys() {
-		v, changed := keys[k]
-		if !changed {
-			v, _ = f.Value(k)
-		}
-		must(w.Set(k, v))
-	}
-	for _, x := range f.Tensors() {
-		must(w.AddTensor(x.Name, x.Type, x.Dims))
-	}
-	for _, x := range f.Tensors() {
-		must(w.WriteTensor(x.Name, func(dst io.Writer) error { _, err := dst.Write(f.Bytes(x)); return err }))
-	}
-	must(w.Commit())
-	return path
-}
-
 // TestKimiFilesThatDoNotFit: a tokenizer and a key that disagree, and a projector
 // of another model.
 func TestKimiFilesThatDoNotFit(t *testing.T) {
@@ -328,8 +294,8 @@ func TestKimiFilesThatDoNotFit(t *testing.T) {
 		name, model, mmproj, want string
 	}{
 		{"none", text, tower, ""},
-		{"media id", withKeys(t, text, map[string]any{"kimi.media_token_id": uint32(1035)}), tower, "kimi.media_token_id is 1035, but the tokenizer's placeholder for image is 1034"},
-		{"media id of another type", withKeys(t, text, map[string]any{"kimi.media_token_id": "x"}), tower, "kimi.media_token_id"},
+		{"media id", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": uint32(1035)}, nil), tower, "kimi.media_token_id is 1035, but the tokenizer's placeholder for image is 1034"},
+		{"media id of another type", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": "x"}, nil), tower, "kimi.media_token_id"},
 		{"wider tower", text, filepath.Join(ggufDir, "mmproj-kimi-tiny-F32.gguf"), "its rows have 256 values"},
 		{"tower of another kind", text, filepath.Join(filepath.Dir(tiny(t, "f32")), "mmproj-inkling-tiny-F32.gguf"), "the two files are of different models"},
 	} {

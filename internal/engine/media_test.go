@@ -305,7 +305,7 @@ func TestMediaRefused(t *testing.T) {
 			if c.set != nil {
 				c.set(r)
 			}
-			_, err := e.Tokenize(context.Background(), r)
+			_, err := e.CountTokens(context.Background(), r)
 			if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -319,7 +319,7 @@ func TestMediaRefused(t *testing.T) {
 	defer func() { e.proj = whole }() // before Close
 	e.proj = pictures{whole}
 	for _, kind := range []chat.Kind{chat.Audio, chat.Video} {
-		_, err := e.Tokenize(context.Background(), local(chat.Part{Kind: kind, Source: "x"}))
+		_, err := e.CountTokens(context.Background(), local(chat.Part{Kind: kind, Source: "x"}))
 		if want := fmt.Sprintf("mmproj-inkling-tiny-F32.gguf has no tower for %s", kind); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

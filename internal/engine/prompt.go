@@ -99,14 +99,8 @@ func (p rows) notes() []string {
 	return notes
 }
 
-// Tokenize renders a conversation and returns the ids of its prompt; media are
+// CountTokens is the number of rows that the prompt of a request has. Media are
 // loaded, since the number of their rows depends on them.
-func (e *Engine) Tokenize(ctx context.Context, r *Request) ([]int32, error) {
-	p, err := e.prompt(ctx, r)
-	return p.ids, err
-}
-
-// CountTokens is the number of rows that the prompt of a request has.
 func (e *Engine) CountTokens(ctx context.Context, r *Request) (int, error) {
 	p, err := e.prompt(ctx, r)
 	return len(p.ids), err
