@@ -48,8 +48,7 @@ func (b *Backend) Resume() { panic(errNoCgo) }
 
 func (b *Backend) Close() { panic(errNoCgo) }
 
-type Device struct {
-}
+type Device struct{}
 
 func Devices() []Device { panic(errNoCgo) }
 
@@ -123,8 +122,7 @@ func (g *Graph) Nodes() int { panic(errNoCgo) }
 
 func (g *Graph) Unsupported() []string { panic(errNoCgo) }
 
-type Allocator struct {
-}
+type Allocator struct{}
 
 func (b *Backend) NewAllocator() *Allocator { panic(errNoCgo) }
 
@@ -142,8 +140,7 @@ func (g *Graph) Close() { panic(errNoCgo) }
 
 func LogLevel(l slog.Level) { panic(errNoCgo) }
 
-type Memory struct {
-}
+type Memory struct{}
 
 func (b *Backend) NewMemory(n int) *Memory { panic(errNoCgo) }
 
@@ -161,8 +158,7 @@ func (m *Memory) Alloc() error { return errNoCgo }
 
 const MapAlign = 32
 
-type Mapping struct {
-}
+type Mapping struct{}
 
 func (m *Memory) Map(data []byte) (*Mapping, error) { return *new(*Mapping), errNoCgo }
 
@@ -308,13 +304,11 @@ func (g *Graph) Ops() map[string]int { panic(errNoCgo) }
 
 func (g *Graph) Only(ops ...string) (*Subgraph, error) { return *new(*Subgraph), errNoCgo }
 
-type Subgraph struct {
-}
+type Subgraph struct{}
 
 func (s *Subgraph) Close() { panic(errNoCgo) }
 
-type Tensor struct {
-}
+type Tensor struct{}
 
 func (t *Tensor) Dim(i int) int64 { panic(errNoCgo) }
 

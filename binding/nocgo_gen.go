@@ -90,11 +90,11 @@ func generic(out *bytes.Buffer, fset *token.FileSet, d *ast.GenDecl) {
 			if st, ok := s.Type.(*ast.StructType); ok {
 				st.Fields.List = slices.DeleteFunc(st.Fields.List, func(f *ast.Field) bool { return len(f.Names) == 0 || !f.Names[0].IsExported() })
 				if len(st.Fields.List) == 0 {
-					s.Type = &ast.StructType{Fields: &ast.FieldList{}}
+					s.Type = ast.NewIdent("struct{}") // on one line, as gofumpt has it
 				}
 			}
 			if strings.Contains(text(fset, s.Type), "C.") {
-				s.Type = &ast.StructType{Fields: &ast.FieldList{}}
+				s.Type = ast.NewIdent("struct{}") // on one line, as gofumpt has it
 			}
 			fmt.Fprintf(out, "type %s\n\n", text(fset, s))
 		case *ast.ValueSpec:
