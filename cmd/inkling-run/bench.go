@@ -64,6 +64,7 @@ func benchCommand() *cli.Command {
 			&cli.IntFlag{Name: "layers", Usage: "`N` layers of the made-up model at most", DefaultText: "those of the config"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`N` that the weights are drawn from"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "print as `FORMAT` table, md, csv or json"},
+			&cli.StringFlag{Name: "plot", Usage: "also draw the speed of answers by sequences at once into `FILE`, an SVG"},
 			&cli.BoolFlag{Name: "json", Usage: "the same as -o json: everything, in one object"},
 		}, deviceFlags()...),
 		OnUsageError: onUsageError,
@@ -226,6 +227,11 @@ func (o *benchOptions) run(ctx context.Context) error {
 		report.Models = append(report.Models, *m)
 	}
 	line.clear()
+	if path := o.c.String("plot"); path != "" {
+		if err := writeThroughput(path, &report); err != nil {
+			return err
+		}
+	}
 	return benchFormats[o.format](o.c.App.Writer, &report)
 }
 
