@@ -119,6 +119,7 @@ func (x *prefixes) place(p rows) (s *slot, cached int, logits []float32, branch 
 		logits = nil
 	}
 	s.used = x.clock
+	x.makeRoom(0, s) // the points that it has taken over from another count too
 	return s, src.n, logits, branch
 }
 

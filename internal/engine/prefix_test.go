@@ -126,6 +126,22 @@ func TestCacheRAM(t *testing.T) {
 			t.Errorf("request %d: %d bytes saved, want some, up to %d", i, s, 3*one)
 		}
 	}
+
+	// What one takes over from another counts too.
+	e = openWith(t, Options{Parallel: 5, CacheRAM: 3 * one})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for i := range 5 {
+		g := newGate()
+		r := background(endless(e))
+		r.OnToken = g.onToken
+		start(ctx, e, r)
+		<-g.reached
+		close(g.open)
+		if s := e.Stats().Memory.Saved; s > 3*one {
+			t.Errorf("%d alike at work: %d bytes saved, want up to %d", i+1, s, 3*one)
+		}
+	}
 }
 
 // TestUsable: which rows of a state serve a prompt.
