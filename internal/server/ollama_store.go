@@ -155,13 +155,9 @@ func (s *Server) ollamaDelete(w http.ResponseWriter, r *http.Request) error {
 
 // ollamaHasBlob is HEAD /api/blobs/{digest}.
 func (s *Server) ollamaHasBlob(w http.ResponseWriter, r *http.Request) error {
-	st, digest, err := s.blobOf(r)
+	_, digest, there, err := s.blobOf(r)
 	if err != nil {
 		return err
-	}
-	there, err := st.HasBlob(digest)
-	if err != nil {
-		return invalid("digest", "%w", err)
 	}
 	if !there {
 		return &Error{Status: http.StatusNotFound, Message: fmt.Sprintf("blob %q not found", digest)}
@@ -172,13 +168,9 @@ func (s *Server) ollamaHasBlob(w http.ResponseWriter, r *http.Request) error {
 
 // ollamaPutBlob is POST /api/blobs/{digest}.
 func (s *Server) ollamaPutBlob(w http.ResponseWriter, r *http.Request) error {
-	st, digest, err := s.blobOf(r)
+	st, digest, there, err := s.blobOf(r)
 	if err != nil {
 		return err
-	}
-	there, err := st.HasBlob(digest)
-	if err != nil {
-		return invalid("digest", "%w", err)
 	}
 	if there {
 		w.WriteHeader(http.StatusOK)
@@ -191,8 +183,15 @@ func (s *Server) ollamaPutBlob(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// blobOf reads the digest, which may be written as the name of a blob's file.
-func (s *Server) blobOf(r *http.Request) (*store.Store, string, error) {
-	st, err := s.theStore()
-	return st, strings.Replace(r.PathValue("digest"), "sha256-", "sha256:", 1), err
+// blobOf reads the digest, which may be written as the name of a blob's file, and
+// whether the store has that blob.
+func (s *Server) blobOf(r *http.Request) (st *store.Store, digest string, there bool, err error) {
+	if st, err = s.theStore(); err != nil {
+		return nil, "", false, err
+	}
+	digest = strings.Replace(r.PathValue("digest"), "sha256-", "sha256:", 1)
+	if there, err = st.HasBlob(digest); err != nil {
+		return nil, "", false, invalid("digest", "%w", err)
+	}
+	return st, digest, there, nil
 }
