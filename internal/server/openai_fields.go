@@ -65,41 +65,47 @@ func (u *urlField) decode(d *decoder, tok json.Token, path string) error {
 	return err
 }
 
-// contentField is the content of a message: null, a string or a list of parts.
-type contentField struct {
+// partsField is a content: text, or a list of parts.
+type partsField struct {
 	parts []chat.Part
 	list  bool
 	given bool
 }
 
-func (c *contentField) decode(d *decoder, tok json.Token, path string) error {
+// read reads the content; element reads an element of a list.
+func (c *partsField) read(d *decoder, tok json.Token, path string, element func(path string, tok json.Token) (chat.Part, error)) error {
 	c.given = true
-	switch t := tok.(type) {
-	case string:
-		if t != "" {
-			c.parts = []chat.Part{{Kind: chat.Text, Text: t}}
+	if s, ok := tok.(string); ok {
+		if s != "" {
+			c.parts = []chat.Part{{Kind: chat.Text, Text: s}}
 		}
 		return nil
-	case json.Delim:
-		if t != '[' {
-			break
-		}
-		c.list = true
-		return d.array(tok, path, func(path string, tok json.Token) error {
-			if s, ok := tok.(string); ok {
-				c.parts = append(c.parts, chat.Part{Kind: chat.Text, Text: s})
-				return nil
-			}
-			var p contentPart
-			if err := d.value(tok, path, reflect.ValueOf(&p).Elem()); err != nil {
-				return err
-			}
-			part, err := p.part(path)
-			c.parts = append(c.parts, part)
-			return err
-		})
 	}
-	return invalid(path, "is %s, want a string or an array", typeName(tok))
+	if tok != json.Delim('[') {
+		return invalid(path, "is %s, want a string or an array", typeName(tok))
+	}
+	c.list = true
+	return d.array(tok, path, func(path string, tok json.Token) error {
+		part, err := element(path, tok)
+		c.parts = append(c.parts, part)
+		return err
+	})
+}
+
+// contentField is the content of a message. Elements of a list may be texts alone.
+type contentField struct{ partsField }
+
+func (c *contentField) decode(d *decoder, tok json.Token, path string) error {
+	return c.read(d, tok, path, func(path string, tok json.Token) (chat.Part, error) {
+		if s, ok := tok.(string); ok {
+			return chat.Part{Kind: chat.Text, Text: s}, nil
+		}
+		var p contentPart
+		if err := d.value(tok, path, reflect.ValueOf(&p).Elem()); err != nil {
+			return chat.Part{}, err
+		}
+		return p.part(path)
+	})
 }
 
 // part is the part in the conversation's words.

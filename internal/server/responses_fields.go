@@ -17,7 +17,7 @@ type responsesInput struct {
 
 func (in *responsesInput) decode(d *decoder, tok json.Token, path string) error {
 	if s, ok := tok.(string); ok {
-		text := responsesContent{given: true, parts: []chat.Part{{Kind: chat.Text, Text: s}}}
+		text := responsesContent{partsField{given: true, parts: []chat.Part{{Kind: chat.Text, Text: s}}}}
 		in.items, in.paths = []responsesItem{{Role: chat.User, Content: text}}, []string{path}
 		return nil
 	}
@@ -32,33 +32,16 @@ func (in *responsesInput) decode(d *decoder, tok json.Token, path string) error 
 	})
 }
 
-// responsesContent is text, or a list of parts.
-type responsesContent struct {
-	parts []chat.Part
-	list  bool
-	given bool
-}
+// responsesContent is the content of an item.
+type responsesContent struct{ partsField }
 
 func (c *responsesContent) decode(d *decoder, tok json.Token, path string) error {
-	c.given = true
-	if s, ok := tok.(string); ok {
-		if s != "" {
-			c.parts = []chat.Part{{Kind: chat.Text, Text: s}}
-		}
-		return nil
-	}
-	if tok != json.Delim('[') {
-		return invalid(path, "is %s, want a string or an array", typeName(tok))
-	}
-	c.list = true
-	return d.array(tok, path, func(path string, tok json.Token) error {
+	return c.read(d, tok, path, func(path string, tok json.Token) (chat.Part, error) {
 		var p responsesPart
 		if err := d.value(tok, path, reflect.ValueOf(&p).Elem()); err != nil {
-			return err
+			return chat.Part{}, err
 		}
-		part, err := p.part(path)
-		c.parts = append(c.parts, part)
-		return err
+		return p.part(path)
 	})
 }
 
