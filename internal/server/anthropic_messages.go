@@ -52,11 +52,7 @@ func (s *Server) anthropicCount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.catalog.resolve(t.Model)
-	if err != nil {
-		return err
-	}
-	l, err := s.pool.acquire(r.Context(), m)
+	l, err := s.acquire(r.Context(), t.Model)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 )
@@ -72,23 +71,19 @@ func (s *Server) ollamaVectors(ctx context.Context, model string, texts textsFie
 	if len(texts) > maxEmbedTexts {
 		return nil, invalid("input", "has %d texts, at most %d are allowed", len(texts), maxEmbedTexts)
 	}
-	for i, t := range texts {
-		if t == "" {
-			return nil, invalid(fmt.Sprintf("input[%d]", i), "is empty")
-		}
-	}
-	m, err := s.catalog.resolve(model)
-	if err != nil {
+	if err := texts.checkEach(); err != nil {
 		return nil, err
 	}
-	l, err := s.pool.acquire(ctx, m)
+	l, err := s.acquire(ctx, model)
 	if err != nil {
 		return nil, err
 	}
 	defer s.pool.release(l, keep)
-	e := &ollamaVector{Model: cmp.Or(model, m.Name), Embeddings: [][]float32{}, LoadDuration: time.Since(begin)}
-	if n := l.eng.Config().Embd; dimensions != 0 && dimensions != n {
-		return nil, unsupported("dimensions", "is %d, but the vectors of %s have %d, and the model was not trained to have them cut", dimensions, m.Name, n)
+	e := &ollamaVector{Model: cmp.Or(model, l.Name), Embeddings: [][]float32{}, LoadDuration: time.Since(begin)}
+	if dimensions != 0 {
+		if err := l.checkDimensions(dimensions); err != nil {
+			return nil, err
+		}
 	}
 	if len(texts) > 0 {
 		if e.Embeddings, e.PromptEvalCount, err = l.eng.Embed(ctx, texts); err != nil {

@@ -53,17 +53,15 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) error {
 	if err := req.check(); err != nil {
 		return err
 	}
-	m, err := s.catalog.resolve(req.Model)
-	if err != nil {
-		return err
-	}
-	l, err := s.pool.acquire(r.Context(), m)
+	l, err := s.acquire(r.Context(), req.Model)
 	if err != nil {
 		return err
 	}
 	defer s.pool.release(l, nil)
-	if n := l.eng.Config().Embd; req.Dimensions != nil && *req.Dimensions != n {
-		return unsupported("dimensions", "is %d, but the vectors of %s have %d, and the model was not trained to have them cut", *req.Dimensions, m.Name, n)
+	if req.Dimensions != nil {
+		if err := l.checkDimensions(*req.Dimensions); err != nil {
+			return err
+		}
 	}
 	vectors, tokens, err := l.eng.Embed(r.Context(), req.Input)
 	if err != nil {
@@ -99,10 +97,23 @@ func (r *embeddingsRequest) check() error {
 	if len(r.Input) == 0 || len(r.Input) > maxEmbedTexts {
 		return invalid("input", "has %d texts, want 1 to %d", len(r.Input), maxEmbedTexts)
 	}
-	for i, s := range r.Input {
-		if s == "" {
+	return r.Input.checkEach()
+}
+
+// checkEach refuses texts without a token.
+func (t textsField) checkEach() error {
+	for i, text := range t {
+		if text == "" {
 			return invalid(fmt.Sprintf("input[%d]", i), "is empty")
 		}
+	}
+	return nil
+}
+
+// checkDimensions refuses another length of vectors than the model has.
+func (l *loaded) checkDimensions(want int) error {
+	if n := l.eng.Config().Embd; want != n {
+		return unsupported("dimensions", "is %d, but the vectors of %s have %d, and the model was not trained to have them cut", want, l.Name, n)
 	}
 	return nil
 }

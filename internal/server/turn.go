@@ -140,14 +140,20 @@ func usageOf(answers []*answer) usage {
 	return u
 }
 
-// generate computes the answers to a turn and calls emit, if it is not nil, with
-// what happens to them, never twice at a time. An error of emit ends it.
-func (s *Server) generate(ctx context.Context, t *turn, emit func(event) error) ([]*answer, error) {
-	m, err := s.catalog.resolve(t.Model)
+// acquire loads the model of a name, if it is not loaded. The caller gives it back
+// by pool.release.
+func (s *Server) acquire(ctx context.Context, name string) (*loaded, error) {
+	m, err := s.catalog.resolve(name)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.pool.acquire(ctx, m)
+	return s.pool.acquire(ctx, m)
+}
+
+// generate computes the answers to a turn and calls emit, if it is not nil, with
+// what happens to them, never twice at a time. An error of emit ends it.
+func (s *Server) generate(ctx context.Context, t *turn, emit func(event) error) ([]*answer, error) {
+	l, err := s.acquire(ctx, t.Model)
 	if err != nil {
 		return nil, err
 	}
