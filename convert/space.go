@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/inkling-go/inkling/internal/machine"
 )
 
 // SpaceError reports a disk without room for the outputs: found before anything is
@@ -43,7 +45,7 @@ func checkSpace(dir string, need int64, resumed bool) error {
 		}
 		d = filepath.Dir(d)
 	}
-	if free, ok := freeSpace(d); ok && need > free {
+	if free, ok := machine.FreeSpace(d); ok && need > free {
 		return &SpaceError{Dir: dir, Need: need, Free: free}
 	}
 	return nil
@@ -56,7 +58,7 @@ func (w *writing) outOfSpace(err error) error {
 		return err
 	}
 	dir := filepath.Dir(w.outs[0].parts[0].path)
-	free, _ := freeSpace(dir)
+	free, _ := machine.FreeSpace(dir)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &SpaceError{Dir: dir, Need: w.progress.Total - w.progress.Done, Free: free, Err: err}

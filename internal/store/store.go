@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inkling-go/inkling/internal/machine"
 )
 
 // The store is the user's own: models may be gated, system messages private.
@@ -45,7 +47,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{dir: dir, hub: hubFromEnvironment(), free: freeSpace}, nil
+	return &Store{dir: dir, hub: hubFromEnvironment(), free: machine.FreeSpace}, nil
 }
 
 // Dir is the folder of the store.

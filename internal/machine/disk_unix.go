@@ -1,11 +1,12 @@
 //go:build linux || darwin || freebsd
 
-package store
+package machine
 
 import "golang.org/x/sys/unix"
 
-// freeSpace returns the bytes that a user may still write to the disk of a folder.
-func freeSpace(dir string) (int64, bool) {
+// FreeSpace is how many bytes a user may still write to the disk of a folder. ok is
+// false where the system does not say.
+func FreeSpace(dir string) (bytes int64, ok bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return 0, false
