@@ -130,13 +130,10 @@ func newViewer(c *cli.Context) (*viewer, error) {
 }
 
 // openProjector reads how pictures are cut, or opens the tower that sees them.
-func (v *viewer) openProjector(c *cli.Context, path string) (err error) {
-	layout, patches := media.ClipLayout(c.String("video-layout")), c.Int("max-clip-patches")
-	switch {
-	case c.IsSet("video-layout") && layout != media.LayoutClip && layout != media.LayoutChunks:
-		return usagef("--video-layout %q: want %s or %s", layout, media.LayoutClip, media.LayoutChunks)
-	case c.IsSet("max-clip-patches") && patches < 1:
-		return usagef("--max-clip-patches %d: want at least 1", patches)
+func (v *viewer) openProjector(c *cli.Context, path string) error {
+	layout, patches, err := clipSettings(c)
+	if err != nil {
+		return err
 	}
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -209,12 +206,18 @@ func (v *viewer) line(name, format string, args ...any) {
 	fmt.Fprintf(&v.text, "  %-8s%s\n", name, fmt.Sprintf(format, args...))
 }
 
-func (v *viewer) picture(ctx context.Context, p chat.Part) error {
-	name, data, err := v.load(ctx, p.Source)
+// image loads and decodes a picture.
+func (v *viewer) image(ctx context.Context, source string) (name string, im *media.Image, err error) {
+	name, data, err := v.load(ctx, source)
 	if err != nil {
-		return err
+		return name, nil, err
 	}
-	im, err := media.DecodeImage(name, data, v.limits.Image)
+	im, err = media.DecodeImage(name, data, v.limits.Image)
+	return name, im, err
+}
+
+func (v *viewer) picture(ctx context.Context, p chat.Part) error {
+	name, im, err := v.image(ctx, p.Source)
 	if err != nil {
 		return err
 	}

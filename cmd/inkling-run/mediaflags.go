@@ -137,17 +137,27 @@ func mediaSettingsFrom(c *cli.Context) (s mediaSettings, err error) {
 // maxRescale is far above what any model takes.
 const maxRescale = 100
 
+// clipSettings are how a tower of patches sees clips: the layout, empty for the
+// model's, and the patches at once, 0 for the projector's limit.
+func clipSettings(c *cli.Context) (layout media.ClipLayout, patches int, err error) {
+	layout, patches = media.ClipLayout(c.String("video-layout")), c.Int("max-clip-patches")
+	switch {
+	case c.IsSet("video-layout") && layout != media.LayoutClip && layout != media.LayoutChunks:
+		return "", 0, usagef("--video-layout %q: want %s or %s", layout, media.LayoutClip, media.LayoutChunks)
+	case c.IsSet("max-clip-patches") && patches < 1:
+		return "", 0, usagef("--max-clip-patches %d: want at least 1", patches)
+	}
+	return layout, patches, nil
+}
+
 func (o *runOptions) setMedia(c *cli.Context) error {
 	s, err := mediaSettingsFrom(c)
 	if err != nil {
 		return err
 	}
-	layout, patches := media.ClipLayout(c.String("video-layout")), c.Int("max-clip-patches")
-	switch {
-	case c.IsSet("video-layout") && layout != media.LayoutClip && layout != media.LayoutChunks:
-		return usagef("--video-layout %q: want %s or %s", layout, media.LayoutClip, media.LayoutChunks)
-	case c.IsSet("max-clip-patches") && patches < 1:
-		return usagef("--max-clip-patches %d: want at least 1", patches)
+	layout, patches, err := clipSettings(c)
+	if err != nil {
+		return err
 	}
 	o.request.Limits, o.request.Video, o.request.Video.Layout = s.limits, s.video, layout
 	o.engine.ImageRescale, o.engine.MaxClipPatches = s.rescale, patches

@@ -67,11 +67,7 @@ func (v *viewer) towerShow(ctx context.Context, p chat.Part) error {
 	case chat.Video:
 		return v.towerVideo(ctx, p)
 	}
-	name, data, err := v.load(ctx, p.Source)
-	if err != nil {
-		return err
-	}
-	im, err := media.DecodeImage(name, data, v.limits.Image)
+	name, im, err := v.image(ctx, p.Source)
 	if err != nil {
 		return err
 	}
