@@ -4,48 +4,20 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
-)
 
-// fullDiskDir tells the child process of TestFullDisk where to mount its disk.
-const fullDiskDir = "INKLING_TEST_DISK"
+	"github.com/inkling-go/inkling/internal/testutil"
+)
 
 // TestFullDisk converts onto a disk of 8 MB, in a process with mounts of its own.
 func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv(fullDiskDir); dir != "" {
-		fullDisk(t, dir)
+	if !testutil.Isolated(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-	cmd.Env = append(os.Environ(), fullDiskDir+"="+t.TempDir())
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	text, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		t.Errorf("%v:\n%s", err, text)
-	case err != nil:
-		t.Skip("no user namespaces here: ", err)
-	case strings.Contains(string(text), "--- SKIP"):
-		t.Skipf("no tmpfs here:\n%s", text)
-	case !strings.Contains(string(text), "--- PASS: TestFullDisk/"):
-		t.Errorf("the child ran no test:\n%s", text)
-	}
-}
-
-func fullDisk(t *testing.T, dir string) {
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skip("mount: ", err)
-	}
+	dir := testutil.SmallDisk(t, 8)
 	src := random(64).Write(t)
 	o := Options{Dir: src, OutDir: dir, Name: "m", OutType: OutF32, Only: []Kind{Text}, Workers: 1}
 

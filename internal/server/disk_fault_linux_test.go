@@ -5,51 +5,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
-// TestFaultDiskFull sends a store more than its disk holds. The disk is one in
-// memory, which this test mounts in a namespace of its own, as a process of its own.
+// TestFaultDiskFull sends a store more than its disk holds, in a process with mounts
+// of its own.
 func TestFaultDiskFull(t *testing.T) {
-	const child = "TEST_DISK_FULL"
-	if os.Getenv(child) != "" {
-		fillDisk(t)
+	if !testutil.Isolated(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFaultDiskFull$", "-test.v")
-	cmd.Env = append(os.Environ(), child+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := cmd.CombinedOutput()
-	switch {
-	case cmd.Process == nil:
-		t.Skipf("no namespaces here: %v", err)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skipf("%s", out)
-	case err != nil || !strings.Contains(string(out), "--- PASS: TestFaultDiskFull"):
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// fillDisk is the test in its namespace.
-func fillDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("no disks in memory here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := testutil.SmallDisk(t, 2)
 	o := testOptions(t)
 	o.Store = openStore(t, dir)
 	_, h := newTestServer(t, o)

@@ -3,47 +3,21 @@ package server
 import (
 	"errors"
 	"net"
-	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/inkling-go/inkling/internal/testutil"
 )
 
-// noNetwork tells the child process of TestWithoutNetwork that it is that.
-const noNetwork = "INKLING_TEST_NO_NETWORK"
-
-// TestWithoutNetwork serves in a process whose only network is its own loopback device: loading and answering ask nobody.
+// TestWithoutNetwork serves in a process whose only network is its own loopback
+// device: loading and answering ask nobody.
 func TestWithoutNetwork(t *testing.T) {
-	if os.Getenv(noNetwork) != "" {
-		withoutNetwork(t)
+	if !testutil.Isolated(t, syscall.CLONE_NEWNET) {
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWithoutNetwork$", "-test.v")
-	cmd.Env = append(os.Environ(), noNetwork+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	text, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		t.Errorf("%v:\n%s", err, text)
-	case err != nil:
-		t.Skip("no user namespaces here: ", err)
-	case strings.Contains(string(text), "--- SKIP"):
-		t.Skipf("no loopback device here:\n%s", text)
-	case !strings.Contains(string(text), "--- PASS: TestWithoutNetwork"):
-		t.Errorf("the child ran no test:\n%s", text)
-	}
-}
-
-func withoutNetwork(t *testing.T) {
 	if err := loopbackUp(); err != nil {
 		t.Skip("loopback: ", err)
 	}
