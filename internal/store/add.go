@@ -19,6 +19,7 @@ type adding struct {
 	s      *Store
 	work   *Work
 	report func(Progress) // for one goroutine at a time
+	made   []File         // whose blobs the store did not have before
 }
 
 func (s *Store) newAdding(ctx context.Context, report func(Progress)) (*adding, error) {
@@ -42,6 +43,17 @@ func (s *Store) newAdding(ctx context.Context, report func(Progress)) (*adding, 
 func (a *adding) finish() error {
 	a.close()
 	return a.work.Close()
+}
+
+// finishMade is finish for a command that makes a model of files which the user
+// has. If it failed they do not stay in the store too.
+func (a *adding) finishMade(failed error) error {
+	a.close()
+	var err error
+	if failed != nil && len(a.made) > 0 {
+		err = a.s.discard(a.made)
+	}
+	return errors.Join(failed, err, a.work.Close())
 }
 
 // copyIn puts a file of the user into the store. The user's stays what it is, so
@@ -105,9 +117,13 @@ func (a *adding) keep(ctx context.Context, file *os.File, f File) error {
 	if err != nil {
 		return err
 	}
-	if err := a.s.takeIn(ctx, &a.holding, own, f); err != nil {
+	made, err := a.s.takeIn(ctx, &a.holding, own, f)
+	if err != nil {
 		own.Close()
 		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	if made {
+		a.made = append(a.made, f)
 	}
 	return nil
 }

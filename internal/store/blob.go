@@ -57,36 +57,37 @@ func (s *Store) holdLocked(ctx context.Context, h *holding, f File) (ok bool, er
 }
 
 // takeIn makes a complete file of the store a blob and holds it. The file is
-// open, and this process alone has it; it is closed with the holding.
-func (s *Store) takeIn(ctx context.Context, h *holding, file *os.File, f File) error {
+// open, and this process alone has it; it is closed with the holding. made is false if
+// the store has the blob already.
+func (s *Store) takeIn(ctx context.Context, h *holding, file *os.File, f File) (made bool, err error) {
 	if err := errors.Join(file.Chmod(fileMode), file.Sync()); err != nil {
-		return err
+		return false, err
 	}
 	unlock, err := s.lock(ctx, false)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
 	if ok, err := s.holdLocked(ctx, h, f); err != nil {
-		return err
+		return false, err
 	} else if ok { // another process was faster
-		return errors.Join(os.Remove(file.Name()), file.Close())
+		return false, errors.Join(os.Remove(file.Name()), file.Close())
 	}
 	path := s.blobPath(f.Digest)
 	if err := s.mkdir(filepath.Dir(path)); err != nil {
-		return err
+		return false, err
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
-		return err
+		return false, err
 	}
 	if err := syncDir(filepath.Dir(path)); err != nil {
-		return err
+		return false, err
 	}
 	if err := waitLock(ctx, file, false); err != nil {
-		return err
+		return false, err
 	}
 	h.add(file)
-	return nil
+	return true, nil
 }
 
 // sum reads a file to its end, into w unless that is nil, and returns its size

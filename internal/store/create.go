@@ -30,7 +30,7 @@ func (s *Store) Create(ctx context.Context, name string, f *Modelfile, progress 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, a.finish()) }()
+	defer func() { err = a.finishMade(err) }()
 	m := new(manifest)
 	for i, from := range f.From {
 		if err := a.from(ctx, m, f.Dir, from, i == 0); err != nil {
@@ -54,7 +54,7 @@ func (s *Store) Import(ctx context.Context, name, source string, w *Work, f *Mod
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, a.finish()) }()
+	defer func() { err = a.finishMade(err) }()
 	m := &manifest{Source: source}
 	if m.Files, err = a.folder(ctx, w.Dir, a.moveIn); err != nil {
 		return nil, err

@@ -122,8 +122,22 @@ func TestCreateErrors(t *testing.T) {
 	if list := names(t, s); list != nil {
 		t.Errorf("models %q", list)
 	}
-	if _, err := s.GC(t.Context(), GCOptions{}); err != nil || blobs(t, s) != 0 {
-		t.Errorf("%d blobs after a collection, %v", blobs(t, s), err)
+	if n := blobs(t, s); n != 0 {
+		t.Errorf("%d blobs are left of models that could not be made", n)
+	}
+}
+
+// A blob that was there before stays when a model of it cannot be made.
+func TestCreateErrorKeepsBlobs(t *testing.T) {
+	s, files := openStore(t), someFiles(t)
+	_, err := s.Create(t.Context(), "old", &Modelfile{From: []From{{Ref: "m0.gguf"}}, Dir: files}, nil)
+	check(t, err)
+	before := blobs(t, s)
+	if _, err := s.Create(t.Context(), "new", &Modelfile{From: []From{{Ref: "m0.gguf"}, {Ref: "m1.gguf"}}, Dir: files}, nil); err == nil {
+		t.Error("a model of two models was made")
+	}
+	if n := blobs(t, s); n != before {
+		t.Errorf("%d blobs, want the %d of before", n, before)
 	}
 }
 

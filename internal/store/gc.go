@@ -239,8 +239,27 @@ func (s *Store) release(n Name, old *manifest) error {
 	if err := s.unlink(n, keep); err != nil || old == nil {
 		return err
 	}
-	for _, f := range old.Files {
-		path := s.blobPath(f.Digest)
+	return c.removeUnmarked(old.Files)
+}
+
+// discard removes the blobs of files unless a model or another command has them.
+func (s *Store) discard(files []File) error {
+	unlock, err := s.lock(context.Background(), true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c := &collection{s: s, blobs: map[string]bool{}, links: map[string]bool{}}
+	if err := s.each(c.mark); err != nil {
+		return nil // GC tells about it
+	}
+	return c.removeUnmarked(files)
+}
+
+// removeUnmarked removes the blobs of files but for those that models have.
+func (c *collection) removeUnmarked(files []File) error {
+	for _, f := range files {
+		path := c.s.blobPath(f.Digest)
 		if c.blobs[filepath.Base(path)] {
 			continue
 		}

@@ -215,7 +215,7 @@ func (a *adding) fetch(ctx context.Context, n Name, w wanted, slots chan struct{
 		}
 	}
 	if err == nil {
-		err = a.s.takeIn(ctx, &a.holding, partial, f)
+		_, err = a.s.takeIn(ctx, &a.holding, partial, f)
 	}
 	if err != nil {
 		partial.Close()
