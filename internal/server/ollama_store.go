@@ -120,6 +120,12 @@ func (s *Server) ollamaCopy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	switch "" {
+	case req.Source:
+		return invalid("source", "is missing")
+	case req.Destination:
+		return invalid("destination", "is missing")
+	}
 	if err := st.Copy(req.Source, req.Destination); err != nil {
 		return storeError(req.Source, err)
 	}
@@ -137,6 +143,9 @@ func (s *Server) ollamaDelete(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.theStore()
 	if err != nil {
 		return err
+	}
+	if req.name() == "" { // never the one model that need not be named
+		return invalid("model", "is missing")
 	}
 	if m, err := s.catalog.resolve(req.name()); err == nil && m.Stored == nil {
 		return &Error{Status: http.StatusBadRequest, Param: "model", Message: fmt.Sprintf("%q is a file and not in the store", req.name())}

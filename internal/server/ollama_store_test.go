@@ -126,6 +126,9 @@ func TestOllamaStore(t *testing.T) {
 		t.Errorf("after deletion there are %q", got)
 	}
 	eventually(t, "the deleted model is out of memory", func() bool { return len(s.pool.list()) == 0 })
+	if status := do(t, h, http.MethodDelete, "/api/delete", nil, `{}`); status != 400 {
+		t.Errorf("a deletion of no model: status %d", status)
+	}
 	if status := do(t, h, http.MethodDelete, "/api/delete", nil, `{"model":"base"}`); status != 404 {
 		t.Errorf("deleted again with status %d", status)
 	}
@@ -186,6 +189,8 @@ func TestOllamaStoreErrors(t *testing.T) {
 		{"modelfile", "/api/create", `{"name":"a","modelfile":"FROM base\nNONSENSE x"}`, 400, "modelfile: line 2"},
 		{"other registry", "/api/pull", `{"model":"llama3"}`, 400, "model: "},
 		{"copy", "/api/copy", `{"source":"base","destination":"b"}`, 404, "not found"},
+		{"copy of nothing", "/api/copy", `{"destination":"b"}`, 400, "source: is missing"},
+		{"copy to nowhere", "/api/copy", `{"source":"base"}`, 400, "destination: is missing"},
 		{"show", "/api/show", `{"model":"base"}`, 404, "not found"},
 		{"other content", "/api/blobs/" + none, "abc", 400, "another hash"},
 		{"no digest in the path", "/api/blobs/none", "abc", 400, "digest"},

@@ -259,7 +259,7 @@ func (f *outputFields) set(t *turn) error {
 // setMaxTokens takes -1 for no limit, as llama.cpp's server does.
 func setMaxTokens(t *turn, param string, n int) error {
 	if n < 1 && n != -1 {
-		return invalid(param, "is %d, want at least 1", n)
+		return invalid(param, "is %d, want at least 1, or -1 for no limit", n)
 	}
 	t.MaxTokens = max(n, 0)
 	return nil
@@ -282,7 +282,7 @@ func (f *samplingFields) set(t *turn) error {
 		{"frequency_penalty", f.FrequencyPenalty, -2, 2},
 	} {
 		if b.v != nil && !(*b.v >= b.low && *b.v <= b.high) {
-			if b.high == math.MaxFloat32 {
+			if b.high == math.MaxFloat32 && !(*b.v > b.high) {
 				return invalid(b.param, "is %g, want at least %g", *b.v, b.low)
 			}
 			return invalid(b.param, "is %g, want %g to %g", *b.v, b.low, b.high)
@@ -293,10 +293,10 @@ func (f *samplingFields) set(t *turn) error {
 		t.Sampling.TopK, t.Sampling.TopP = &one, &greedy
 	}
 	if v := t.Sampling.RepeatPenalty; v != nil && !(*v > 0 && *v <= math.MaxFloat32) {
-		return invalid("repeat_penalty", "is %g, want more than 0", *v)
+		return invalid("repeat_penalty", "is %g, want more than 0, at most %g", *v, math.MaxFloat32)
 	}
 	if v := f.TopK; v != nil && (*v < -1 || *v > math.MaxInt32) {
-		return invalid("top_k", "is %d, want 0 (all) or more", *v)
+		return invalid("top_k", "is %d, want 0 (all) to %d", *v, math.MaxInt32)
 	} else if v != nil && *v == -1 { // vLLM's word for all
 		all := 0
 		t.Sampling.TopK = &all

@@ -71,6 +71,7 @@ func TestBadFields(t *testing.T) {
 		{"bad schema", `{` + user + `,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"nothing"}}}}`, "response_format.json_schema.schema", ""},
 		{"grammar", `{` + user + `,"grammar":"root ::= ("}`, "grammar", ""},
 		{"temperature", `{` + user + `,"temperature":-1}`, "temperature", "is -1, want at least 0"},
+		{"temperature of more than a float32", `{` + user + `,"temperature":1e300}`, "temperature", "is 1e+300, want 0 to 3.4"},
 		{"temperature of a wrong type", `{` + user + `,"temperature":"hot"}`, "temperature", "is a string, want a number"},
 		{"top_p", `{` + user + `,"top_p":1.5}`, "top_p", "want 0 to 1"},
 		{"top_k", `{` + user + `,"top_k":-2}`, "top_k", "want 0"},
