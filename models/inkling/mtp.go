@@ -63,8 +63,6 @@ func openMTP(f *gguf.File, trunk *Model, p models.Params) (_ *mtp, err error) {
 	}
 	all := cfg.blockCount
 	cfg.keep(min(all, p.MTPDepths, maxDepths))
-	p.Place = p.Place.Behind()
-	cfg.devices = p.LayerDevices(cfg.blockCount)
 	p.Place = p.Place.Behind() // all of it, beside what it goes on from
 	cfg.devices = p.LayerDevices(cfg.blockCount)
 	m := &mtp{trunk: trunk, cfg: cfg, w: &mtpWeights{}, exec: layers.NewExecutor[mtpShape, []window](p.Backend)}
