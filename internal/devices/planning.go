@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -126,7 +127,7 @@ func (p *planning) choose() (*Choice, error) {
 			if best != nil {
 				best.HostMoved = true
 			}
-			return best, cmpErr(failed, err)
+			return best, cmp.Or(failed, err)
 		}
 		host = p.layers
 	}
@@ -144,13 +145,6 @@ func (p *planning) choose() (*Choice, error) {
 	}
 	first.Why = "no part of it fits beside caches and intermediate results; --ctx-size and --ubatch-size take less, --device cpu takes none"
 	return nil, first
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // place lays the layers out.
