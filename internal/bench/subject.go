@@ -64,7 +64,7 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 		p.Fill = Fill(l.Seed)
 	}
 	choice, err := devices.Choose(l.Devices, devices.Subject{
-		Model: s.File, Context: l.Context, Default: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap, MTP: s.mtp, MTPDepths: l.Depths,
+		Model: s.File, Context: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap, MTP: s.mtp, MTPDepths: l.Depths,
 	})
 	if err != nil {
 		return nil, err

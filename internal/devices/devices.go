@@ -32,6 +32,10 @@ type Override struct {
 	Device  string // cpu, or a GPU such as cuda:0
 }
 
+// DefaultContext is the context length where none is named: what the model allows,
+// up to this.
+const DefaultContext = 4096
+
 // Subject is what is going to be loaded.
 type Subject struct {
 	Model  *models.File
@@ -40,7 +44,6 @@ type Subject struct {
 
 	MTPDepths int
 	Context   int // positions; 0: what the model allows, up to DefaultContext
-	Default   int // see Context
 	Parallel  int // sequences
 	UBatch    int // prompt rows in one graph
 	KV        binding.DType

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/inkling-go/inkling/binding"
@@ -66,11 +67,7 @@ func (p *planning) declare(planner *binding.Backend, place models.Placement) err
 		defer pr.Close()
 	}
 	limit := m.Config().Context
-	size := p.Context
-	if size == 0 {
-		size = p.Default
-	}
-	c, err := m.NewCache(p.Parallel, min(size, limit), p.KV)
+	c, err := m.NewCache(p.Parallel, min(cmp.Or(p.Context, DefaultContext), limit), p.KV)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	MTP    string // drafting layers; may be empty
 
 	Devices  devices.Options
-	Context  int           // positions wanted, which the advice is for; 0: the engine's default
+	Context  int           // positions wanted, which the advice is for; 0: devices.DefaultContext, or the model's if that is less
 	Contexts []int         // lengths to report besides; nil: some usual ones
 	KV       binding.DType // type of keys and values
 	Parallel int           // sequences at once, each with all positions; 0: 1
@@ -89,9 +89,6 @@ type Row struct {
 	Fits    Fit    `json:"fits"`
 	Layout  string `json:"layout,omitempty"` // what is on which device, where there are GPUs
 }
-
-// defaultContext is the engine's.
-const defaultContext = 4096
 
 // usualContexts are shown up to the model's own length.
 var usualContexts = [...]int{4096, 32768, 131072}
@@ -168,7 +165,7 @@ func newPlan(o Options) (_ *plan, err error) {
 		return nil, err
 	}
 	n := p.config().Context
-	p.o.Context = cmp.Or(o.Context, min(n, defaultContext))
+	p.o.Context = cmp.Or(o.Context, min(n, devices.DefaultContext))
 	if o.Context > n {
 		return nil, fmt.Errorf("%s: ctx-size: %d is more than the %d positions that the model was made for", o.Model, o.Context, n)
 	}

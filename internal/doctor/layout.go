@@ -60,7 +60,7 @@ func (p *plan) row(n int, kv binding.DType) (Row, error) {
 	l := p.cpu
 	if p.gpu {
 		choice, err := devices.Choose(p.o.Devices, devices.Subject{
-			Model: p.file, MMProj: p.mmproj, Context: n, Default: n, Parallel: p.o.Parallel, UBatch: p.o.UBatch, KV: kv,
+			Model: p.file, MMProj: p.mmproj, Context: n, Parallel: p.o.Parallel, UBatch: p.o.UBatch, KV: kv,
 		})
 		var tooLarge *devices.TooLargeError
 		if errors.As(err, &tooLarge) { // its sizes are those of the CPU, near enough

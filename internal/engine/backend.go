@@ -10,7 +10,7 @@ import (
 // openBackend chooses the devices for the model and opens them.
 func (e *Engine) openBackend() (err error) {
 	s := devices.Subject{
-		Model: e.text, Context: e.opt.Context, Default: DefaultContext, Parallel: e.opt.Parallel,
+		Model: e.text, Context: e.opt.Context, Parallel: e.opt.Parallel,
 		UBatch: e.opt.UBatch, KV: e.opt.KV, NoMmap: e.opt.NoMmap, MTP: e.mtp, MTPDepths: e.opt.depths(),
 	}
 	path, err := e.projectorPath()

@@ -16,7 +16,7 @@ import (
 
 // DefaultContext is the context length when Options names none: what the model
 // allows, up to this.
-const DefaultContext = 4096
+const DefaultContext = devices.DefaultContext
 
 // DefaultCacheRAM is the room for saved states when Options names none.
 const DefaultCacheRAM = 2 << 30

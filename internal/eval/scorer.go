@@ -49,7 +49,7 @@ func OpenScorer(path string, l Loading) (_ *Scorer, err error) {
 		return nil, err
 	}
 	choice, err := devices.Choose(l.Devices, devices.Subject{
-		Model: s.file, Context: l.Window, Default: l.Window, Parallel: 1, UBatch: rowsPerStep, KV: l.KV, NoMmap: l.NoMmap,
+		Model: s.file, Context: l.Window, Parallel: 1, UBatch: rowsPerStep, KV: l.KV, NoMmap: l.NoMmap,
 	})
 	if err != nil {
 		return nil, err
