@@ -15,9 +15,7 @@ func TestDocsCallCommands(t *testing.T) {
 	for _, c := range commands() {
 		names := []string{"help", "h"}
 		for _, f := range c.Flags {
-			for _, n := range f.Names() {
-				names = append(names, n) // one dash or two: the flag package takes both
-			}
+			names = append(names, f.Names()...) // one dash or two: the flag package takes both
 		}
 		for _, name := range c.Names() {
 			options[name] = names
