@@ -138,7 +138,7 @@ func (b *subsets) state(from []int32, begin bool) (int32, error) {
 		return id, nil
 	}
 	if b.size += len(set); len(b.sets) >= b.limit || b.size > maxMember || b.steps > maxSteps {
-		return 0, fmt.Errorf("grammar: an automaton of %d states and more: %w; use smaller repetition counts", len(b.sets), ErrTooLarge)
+		return 0, fmt.Errorf("grammar: an automaton of %d states and more: %w; use smaller repetition counts, fewer properties or shorter lists", len(b.sets), ErrTooLarge)
 	}
 	id := int32(len(b.sets))
 	b.ids[string(key)] = id

@@ -39,16 +39,7 @@ func TestGBNF(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, text := range test.yes {
-				if !matches(g, text) {
-					t.Errorf("%q is not accepted", text)
-				}
-			}
-			for _, text := range test.no {
-				if matches(g, text) {
-					t.Errorf("%q is accepted", text)
-				}
-			}
+			checkTexts(t, g, test.yes, test.no)
 		})
 	}
 }

@@ -56,7 +56,7 @@ func (n *nfa) empty(from, to int32) {
 // build adds e after state from and returns the state at its end.
 func (n *nfa) build(e expr, from int32) (int32, error) {
 	if len(n.states) > n.limit {
-		return 0, fmt.Errorf("grammar: more than %d states: %w; use smaller repetition counts", n.limit, ErrTooLarge)
+		return 0, fmt.Errorf("grammar: more than %d states: %w; use smaller repetition counts, fewer properties or shorter lists", n.limit, ErrTooLarge)
 	}
 	switch e := e.(type) {
 	case literal:

@@ -61,17 +61,7 @@ func TestKeywords(t *testing.T) {
 		{"oneOf is anyOf", `{"oneOf":[{"type":"integer"},{"type":"number"}]}`, []string{`1`, `1.5`}, []string{`"a"`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := schemaGrammar(t, test.schema)
-			for _, text := range test.yes {
-				if !matches(g, text) {
-					t.Errorf("%q is not accepted", text)
-				}
-			}
-			for _, text := range test.no {
-				if matches(g, text) {
-					t.Errorf("%q is accepted", text)
-				}
-			}
+			checkTexts(t, schemaGrammar(t, test.schema), test.yes, test.no)
 		})
 	}
 }
@@ -98,12 +88,21 @@ func TestRefusedKeywords(t *testing.T) {
 		{`{"$ref":"http://example.com/s"}`, "$ref"},
 		{`{"properties":{"a":{"$id":"x"}}}`, "$id"},
 		{`{"enum":[[1]],"minItems":1}`, "enum"},
+		{`{"type":"integer","minimum":1000000000000000000}`, "minimum"},
+		{`{"type":"number","exclusiveMaximum":-1e18}`, "exclusiveMaximum"},
 	} {
 		_, err := FromJSONSchema([]byte(test.schema))
 		var u *UnsupportedError
 		if !errors.As(err, &u) || u.Keyword != test.keyword || !strings.Contains(err.Error(), "#") {
 			t.Errorf("%s: %v", test.schema, err)
 		}
+	}
+}
+
+// The largest number that is written satisfies a bound; only the next has no text.
+func TestBoundOfMostDigits(t *testing.T) {
+	if _, err := FromJSONSchema([]byte(`{"type":"integer","minimum":999999999999999999}`)); err != nil {
+		t.Error(err)
 	}
 }
 

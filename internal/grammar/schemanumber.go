@@ -34,6 +34,11 @@ func (c *schemaCompiler) numberOf(k *keywords, integer bool) (expr, error) {
 			remainders = append(remainders, remainderDFA(step))
 		}
 	}
+	for _, b := range k.bounds {
+		if b.beyond() {
+			return nil, &UnsupportedError{Keyword: b.keyword(), Path: k.at.path(), Reason: fmt.Sprintf("numbers have at most %d digits before the point here", maxIntegral)}
+		}
+	}
 	base := seq{minus(), integral()}
 	if digits > 0 {
 		base = append(base, fraction(digits))
@@ -117,6 +122,29 @@ func (b bound) expr() expr {
 	default:
 		return alt{negative(positive), atMost(whole, frac, b.exclusive)}
 	}
+}
+
+// beyond reports whether every number that the bound allows has more digits before
+// the point than a grammar writes.
+func (b bound) beyond() bool {
+	first := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxIntegral), nil))
+	if b.below {
+		return b.value.Cmp(first) >= 0
+	}
+	return b.value.Cmp(first.Neg(first)) <= 0
+}
+
+// keyword is the bound as a schema spells it.
+func (b bound) keyword() string {
+	switch {
+	case b.below && b.exclusive:
+		return "exclusiveMinimum"
+	case b.below:
+		return "minimum"
+	case b.exclusive:
+		return "exclusiveMaximum"
+	}
+	return "maximum"
 }
 
 // decimal is the digits of |v| before and after the point, the latter without

@@ -91,6 +91,21 @@ func ids(mask []uint64) []int32 {
 	return out
 }
 
+// checkTexts reports the texts of yes that do not belong to g, and those of no that do.
+func checkTexts(t *testing.T, g *Grammar, yes, no []string) {
+	t.Helper()
+	for _, text := range yes {
+		if !matches(g, text) {
+			t.Errorf("%q is not accepted", text)
+		}
+	}
+	for _, text := range no {
+		if matches(g, text) {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
 // matches reports whether text belongs to g, read byte by byte.
 func matches(g *Grammar, text string) bool {
 	m := g.Matcher(bytesOnly)
