@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -286,12 +285,7 @@ func get(t *testing.T, h *httptest.Server, path string, headers ...string) (int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, data
+	return whole(t, resp)
 }
 
 // TestAnthropicModels: the header says in whose shape models and errors are.

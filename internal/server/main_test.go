@@ -61,7 +61,15 @@ func convertCheckpoint(name string) (string, error) {
 // tinyModel is the trained model under the name tiny.
 func tinyModel(t testing.TB) *Model {
 	t.Helper()
-	path, err := tinyFile()
+	m := fileModel(t, tinyFile)
+	m.Name = "tiny"
+	return m
+}
+
+// fileModel is the model of a converted file.
+func fileModel(t testing.TB, file func() (string, error)) *Model {
+	t.Helper()
+	path, err := file()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +77,6 @@ func tinyModel(t testing.TB) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Name = "tiny"
 	return m
 }
 
@@ -128,6 +135,12 @@ func ask(t testing.TB, h *httptest.Server, path, body string) (int, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return whole(t, resp)
+}
+
+// whole reads an answer to its end.
+func whole(t testing.TB, resp *http.Response) (int, []byte) {
+	t.Helper()
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {

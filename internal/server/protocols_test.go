@@ -184,14 +184,7 @@ func TestProtocols(t *testing.T) {
 // TestKimiProtocols: the other family answers by all protocols, and takes the
 // pictures of tools.
 func TestKimiProtocols(t *testing.T) {
-	path, err := kimiFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := FileModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fileModel(t, kimiFile)
 	m.Name = "tiny"
 	o := testOptions(t)
 	o.Models = []*Model{m}
