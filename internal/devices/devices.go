@@ -85,11 +85,11 @@ func (c *Choice) String() string {
 	}
 	var parts []string
 	for _, n := range c.Needs {
-		part := fmt.Sprintf("%s (%s): %d layers, %s", n.Device.Name(), n.Device.Description(), n.Layers, size(n.total()))
+		part := fmt.Sprintf("%s (%s): %d layers, %s", n.Device.Name(), n.Device.Description(), n.Layers, Size(n.total()))
 		if n.Mapped > 0 {
-			part += fmt.Sprintf(" and %s mapped", size(n.Mapped))
+			part += fmt.Sprintf(" and %s mapped", Size(n.Mapped))
 		}
-		parts = append(parts, part+fmt.Sprintf(" of %s free", size(n.Free)))
+		parts = append(parts, part+fmt.Sprintf(" of %s free", Size(n.Free)))
 	}
 	s := strings.Join(parts, "; ")
 	if h := c.Place.HostExperts; h > 0 {
@@ -107,13 +107,13 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s: %s needs %s (%s of weights and caches, %s of intermediate results), %s are free: %s",
-		e.Model, e.Need.Device.Name(), size(e.Need.total()), size(e.Need.Memory), size(e.Need.Compute), size(e.Need.Free), e.Why)
+		e.Model, e.Need.Device.Name(), Size(e.Need.total()), Size(e.Need.Memory), Size(e.Need.Compute), Size(e.Need.Free), e.Why)
 }
 
 func (e *TooLargeError) Unwrap() error { return binding.ErrOutOfMemory }
 
-// size writes bytes for people.
-func size(n int64) string {
+// Size writes bytes for people.
+func Size(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/devices"
 )
 
 // outTypes are the converter's types with the bits that a weight takes in them on
@@ -31,12 +32,12 @@ func (p *plan) advice() ([]string, error) {
 		alone := *p
 		alone.o.Parallel = 1
 		if one, err := alone.row(wanted, p.o.KV); err == nil && better(one.Fits, r.Fits) {
-			list = append(list, fmt.Sprintf("--parallel 1: one sequence takes %s of cache instead of %s", size(one.KV+one.State), size(r.KV+r.State)))
+			list = append(list, fmt.Sprintf("--parallel 1: one sequence takes %s of cache instead of %s", devices.Size(one.KV+one.State), devices.Size(r.KV+r.State)))
 		}
 	}
 	if p.o.KV != binding.Q8_0 {
 		if q, err := p.row(wanted, binding.Q8_0); err == nil && better(q.Fits, r.Fits) { // an error: not for this model
-			list = append(list, fmt.Sprintf("--kv q8_0: keys and values take %s instead of %s", size(q.KV), size(r.KV)))
+			list = append(list, fmt.Sprintf("--kv q8_0: keys and values take %s instead of %s", devices.Size(q.KV), devices.Size(r.KV)))
 		}
 	}
 	n, err := p.largest(wanted, r.Fits)
@@ -80,30 +81,21 @@ func (p *plan) largest(n int, was Fit) (int, error) {
 func (p *plan) smaller(r Row) string {
 	others := p.weightBytes() - p.textBytes()
 	left := p.o.Memory.Available - (r.Total - p.textBytes())
-	need := size(max(r.Total-p.o.Memory.Available, 0))
+	need := devices.Size(max(r.Total-p.o.Memory.Available, 0))
 	if left > 0 && p.parameters > 0 {
 		bits := float64(left) * 8 / float64(p.parameters)
 		now := float64(p.textBytes()) * 8 / float64(p.parameters)
 		for _, t := range outTypes {
 			if t.bits <= bits && t.bits < 0.95*now { // an average: the file may have one or the other bit more
 				return fmt.Sprintf("a smaller quantisation: %s or less, %s of weights instead of %s",
-					t.name, size(int64(t.bits/8*float64(p.parameters))), size(p.textBytes()))
+					t.name, devices.Size(int64(t.bits/8*float64(p.parameters))), devices.Size(p.textBytes()))
 			}
 		}
 	}
 	if others > 0 {
-		return fmt.Sprintf("%s more memory; --mmproj off leaves out %s", need, size(others))
+		return fmt.Sprintf("%s more memory; --mmproj off leaves out %s", need, devices.Size(others))
 	}
 	return fmt.Sprintf("%s more memory: no quantisation is small enough", need)
-}
-
-// size writes bytes for people.
-func size(n int64) string {
-	const gib = 1 << 30
-	if n < gib {
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/gib)
 }
 
 // ascending sorts lengths and drops those that are none.
