@@ -102,3 +102,10 @@ void inkling_cpu_set_abort_flag(ggml_backend_t backend, int * flag) {
 void inkling_flag_set(int * flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELAXED); }
 
 int inkling_flag_get(int * flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }
+
+bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[3]) {
+    void (*get)(int64_t *) = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "inkling_cuda_graph_counts");
+    if (get == NULL) return false;
+    get(counts);
+    return true;
+}

@@ -292,6 +292,16 @@ func OpenableGGUF(path string) (keys, tensors int64, err error) {
 	return *new(int64), *new(int64), errNoCgo
 }
 
+type Replays struct {
+	Replayed int64 `json:"replayed"`
+	Recorded int64 `json:"recorded"`
+	Direct   int64 `json:"direct"`
+}
+
+func (r Replays) Sub(before Replays) Replays { panic(errNoCgo) }
+
+func (d Device) Replays() (r Replays, ok bool) { panic(errNoCgo) }
+
 type RopeMode int
 
 const RopeNorm RopeMode = 0

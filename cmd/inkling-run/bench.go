@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ and the speed is that of all together.
 
 For answers there is besides how many bytes a token reads (the weights that it uses,
 keys and values), the bandwidth that its speed comes to, and the share of what this
-machine's memory gives, which is measured first with as many threads.
+machine's memory gives, which is measured first with as many threads; on a GPU, of
+what copying within its memory moves.
 
 --synth CONFIG.json makes the weights up in memory: a config of a checkpoint, or one
 of the shapes known by name. No model is read, and no file of weights written.
@@ -276,6 +278,12 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 	if l.MakeUp {
 		out.Name = strings.TrimSuffix(filepath.Base(path), ".gguf")
 		out.Type = string(o.synth.OutType)
+	}
+	if !o.c.Bool("no-bandwidth") {
+		if out.Bandwidth, err = s.DeviceBandwidth(ctx); err != nil {
+			return nil, err
+		}
+		bandwidth = cmp.Or(out.Bandwidth, bandwidth)
 	}
 	if o.c.Bool("floors") {
 		out.Floors, err = o.floors(ctx, s)

@@ -31,8 +31,9 @@ type benchModel struct {
 	Type       string         `json:"type"`
 	Synth      bool           `json:"synth,omitempty"` // made up
 	Device     string         `json:"device"`
-	Bytes      int64          `json:"bytes"`        // of all weights
-	Active     int64          `json:"active_bytes"` // of those that a token uses
+	Bandwidth  float64        `json:"device_bandwidth,omitempty"` // of the GPU, copied, bytes a second
+	Bytes      int64          `json:"bytes"`                      // of all weights
+	Active     int64          `json:"active_bytes"`               // of those that a token uses
 	Parameters int64          `json:"parameters"`
 	Results    []bench.Result `json:"results"`
 

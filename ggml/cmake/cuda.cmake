@@ -1,4 +1,4 @@
-# The CUDA (and HIP) module is built from a copy of ggml's sources, with two changes:
+# The CUDA (and HIP) module is built from a copy of ggml's sources, with three changes:
 #
 # - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
 #   columns (and more of expert banks) through tensor cores that round F32 to 11
@@ -7,6 +7,8 @@
 #   take most of the build's time and half of its size. The others are taken out of
 #   ggml's supports_op first, then out of the dispatchers and the instances: what is
 #   not built is refused when a graph is planned, never at run time.
+# - CUDA graphs are replayed for several rows and for several graphs in turn:
+#   graphs.cuh.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
 #
@@ -23,10 +25,33 @@ function(inkling_edit variable pattern replacement)
   set(${variable} "${edited}" PARENT_SCOPE)
 endfunction()
 
+# inkling_swap(<variable> <text> <replacement>): plain text that must be there.
+function(inkling_swap variable from to)
+  string(FIND "${${variable}}" "${from}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "${file}: not written as ggml/cmake/cuda.cmake expects (${from}): take another tree, or change the text")
+  endif()
+  string(REPLACE "${from}" "${to}" edited "${${variable}}")
+  set(${variable} "${edited}" PARENT_SCOPE)
+endfunction()
+
+# inkling_cut(<variable> <from> <to> <replacement>): all from one text up to another.
+function(inkling_cut variable from to replacement)
+  string(FIND "${${variable}}" "${from}" begin)
+  string(FIND "${${variable}}" "${to}" end)
+  if(begin EQUAL -1 OR end LESS begin)
+    message(FATAL_ERROR "${file}: not written as ggml/cmake/cuda.cmake expects (${from} ... ${to}): take another tree, or change the texts")
+  endif()
+  string(SUBSTRING "${${variable}}" 0 ${begin} before)
+  string(SUBSTRING "${${variable}}" ${end} -1 after)
+  set(${variable} "${before}${replacement}${after}" PARENT_SCOPE)
+endfunction()
+
 function(inkling_cuda_copy tree copy)
   set(kept ${ARGN})
   file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_FILE}" script)
-  set(stamp "${tree} ${kept} ${script}")
+  file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/graphs.cuh" graphs)
+  set(stamp "${tree} ${kept} ${script} ${graphs}")
   if(EXISTS "${copy}/stamp")
     file(READ "${copy}/stamp" old)
     if(old STREQUAL stamp)
@@ -50,10 +75,61 @@ function(inkling_cuda_copy tree copy)
   file(READ "${file}" text)
   inkling_edit(text "        case GGML_TYPE_F32:\n            return ampere_mma_available\\(cc\\);" "        case GGML_TYPE_F32:\n            return false;")
   file(WRITE "${file}" "${text}")
+  inkling_replay_graphs("${cuda}")
   if(kept)
     inkling_keep_fattn("${cuda}" ${kept})
   endif()
   file(WRITE "${copy}/stamp" "${stamp}")
+endfunction()
+
+function(inkling_replay_graphs cuda)
+  file(COPY "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/graphs.cuh" DESTINATION "${cuda}")
+  set(file "${cuda}/common.cuh")
+  file(READ "${file}" text)
+  inkling_swap(text "    int number_consecutive_updates = 0;\n" [=[
+    const void * first = nullptr; // node of the ggml graph
+    const void * last  = nullptr;
+    bool recorded = false;        // instance is the graph of ggml_graph_properties
+]=])
+  inkling_swap(text "    std::unique_ptr<ggml_cuda_graph> cuda_graph;\n" [=[
+    std::unique_ptr<ggml_cuda_graph> cuda_graph;
+    std::vector<std::unique_ptr<ggml_cuda_graph>> idle_cuda_graphs; // the one used last at the end
+]=])
+  file(WRITE "${file}" "${text}")
+
+  set(file "${cuda}/ggml-cuda.cu")
+  file(READ "${file}" text)
+  inkling_cut(text "static bool check_node_graph_compatibility(" "static void set_ggml_graph_node_properties(" "#include \"graphs.cuh\"\n\n")
+  inkling_swap(text "(node->op == GGML_OP_SCALE || node->op == GGML_OP_GLU)" "node->op != GGML_OP_VIEW")
+  inkling_swap(text [=[
+    if (cuda_ctx->cuda_graph->instance == nullptr) {
+        cuda_graph_update_required = true;
+    }
+
+    // Check if the graph size has changed]=] "    // Check if the graph size has changed")
+  inkling_swap(text [=[
+    // Objects required for CUDA Graph
+    if (cuda_ctx->cuda_graph == nullptr) {
+        cuda_ctx->cuda_graph.reset(new ggml_cuda_graph());
+    }
+]=] "    inkling_choose_graph(cuda_ctx, cgraph);\n")
+  inkling_swap(text "        || cuda_ctx->cuda_graph->disable_due_to_too_many_updates\n" "")
+  inkling_cut(text "        // Disable CUDA graphs (from the next token)" "    if (use_cuda_graph && cuda_graph_update_required) {\n        // Start CUDA graph capture" [=[
+        inkling_record_graph(cuda_ctx->cuda_graph.get(), use_cuda_graph, cuda_graph_update_required);
+    }
+
+]=])
+  inkling_swap(text "    bool graph_evaluated_or_captured = false;\n\n    evaluate_and_capture_cuda_graph(" [=[
+    inkling_count_graph(use_cuda_graph, cuda_graph_update_required);
+    bool graph_evaluated_or_captured = false;
+
+    evaluate_and_capture_cuda_graph(]=])
+  inkling_swap(text "    if (strcmp(name, \"ggml_backend_split_buffer_type\") == 0) {" [=[
+    if (strcmp(name, "inkling_cuda_graph_counts") == 0) {
+        return (void *)inkling_cuda_graph_counts;
+    }
+    if (strcmp(name, "ggml_backend_split_buffer_type") == 0) {]=])
+  file(WRITE "${file}" "${text}")
 endfunction()
 
 function(inkling_keep_fattn cuda)

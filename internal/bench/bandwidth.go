@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/inkling-go/inkling/binding"
 )
 
 // How the bandwidth is measured: one buffer for each thread, together far larger
@@ -68,4 +70,53 @@ func sum(b []uint64) uint64 {
 		s7 += c[56] + c[57] + c[58] + c[59] + c[60] + c[61] + c[62] + c[63]
 	}
 	return s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7
+}
+
+// How the memory of a device is measured: so many bytes are copied so many times in
+// one graph. Longer copies than 2 GiB there are none.
+const (
+	copyBytes = 1 << 30
+	copyTimes = 16
+)
+
+// CopyBandwidth measures how many bytes a second a device moves within its memory,
+// read and written ones added up, the best of some rounds. It takes 2 GiB of it.
+func CopyBandwidth(ctx context.Context, be *binding.Backend) (float64, error) {
+	return copyBandwidth(ctx, be, copyBytes)
+}
+
+func copyBandwidth(ctx context.Context, be *binding.Backend, size int64) (_ float64, err error) {
+	mem := be.NewMemory(2)
+	defer mem.Close()
+	var ts [2]*binding.Tensor
+	for i, name := range []string{"from", "to"} {
+		if ts[i], err = mem.New(name, binding.F32, size/4); err != nil {
+			return 0, err
+		}
+	}
+	if err := mem.Alloc(); err != nil {
+		return 0, err
+	}
+	g := be.NewGraph(2 * copyTimes)
+	defer g.Close()
+	for range copyTimes {
+		g.Expand(g.Cpy(ts[0], ts[1]))
+	}
+	a := be.NewAllocator()
+	defer a.Close()
+	if err := g.Alloc(a); err != nil {
+		return 0, err
+	}
+	best := 0.0
+	for range bandwidthRounds {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		if err := g.Compute(); err != nil {
+			return 0, err
+		}
+		best = max(best, float64(2*size*copyTimes)/time.Since(start).Seconds())
+	}
+	return best, nil
 }

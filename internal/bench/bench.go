@@ -51,6 +51,10 @@ type Result struct {
 	OfMeasured    float64 `json:"bandwidth_share,omitempty"` // of what the memory gives
 
 	Drafts *Drafts `json:"drafts,omitempty"`
+
+	// Graphs is what the GPU did with the graphs of the measured steps, those before
+	// them included; nil on devices that record none.
+	Graphs *binding.Replays `json:"graphs,omitempty"`
 }
 
 // test is one measurement before it is made.
@@ -102,9 +106,9 @@ func (o *Options) drafts() []int {
 	return o.Draft
 }
 
-// Run measures a model. costs says what a step reads; bandwidth is the machine's, 0
+// Run measures a model on a device. costs says what a step reads; bandwidth is the machine's, 0
 // if it is not known. Cancelling ctx ends it between two steps.
-func Run(ctx context.Context, m models.Model, o Options, costs Costs, bandwidth float64) ([]Result, error) {
+func Run(ctx context.Context, dev binding.Device, m models.Model, o Options, costs Costs, bandwidth float64) ([]Result, error) {
 	var results []Result
 	if err := o.checkDrafts(m); err != nil {
 		return nil, err
@@ -121,8 +125,14 @@ func Run(ctx context.Context, m models.Model, o Options, costs Costs, bandwidth 
 		}
 		r := Result{Test: t.String(), Prompt: t.prompt, Generate: t.generate, Depth: t.depth, Parallel: t.parallel, Draft: t.draft}
 		var err error
+		before, counted := dev.Replays()
 		if r.Samples, r.Drafts, err = measure(ctx, m, o, t); err != nil {
 			return results, fmt.Errorf("%s: %w", t, err)
+		}
+		if counted {
+			after, _ := dev.Replays()
+			did := after.Sub(before)
+			r.Graphs = &did
 		}
 		r.Mean, r.Spread = meanAndSpread(r.Samples)
 		if t.generate > 0 && t.draft == 0 {

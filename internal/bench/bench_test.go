@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -13,6 +14,7 @@ import (
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
 	"github.com/inkling-go/inkling/internal/devices"
+	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/testutil"
 	_ "github.com/inkling-go/inkling/models/inkling"
 	_ "github.com/inkling-go/inkling/models/kimik25"
@@ -183,5 +185,49 @@ func TestMeanAndSpread(t *testing.T) {
 		if math.Abs(mean-tc.mean) > 1e-12 || math.Abs(spread-tc.spread) > 1e-12 {
 			t.Errorf("%v: %g ± %g, want %g ± %g", tc.in, mean, spread, tc.mean, tc.spread)
 		}
+	}
+}
+
+// TestCopyBandwidth: a device's own copies are measured, here the CPU's.
+func TestCopyBandwidth(t *testing.T) {
+	be, err := binding.NewBackend(binding.CPU(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer be.Close()
+	if b, err := copyBandwidth(t.Context(), be, 1<<20); err != nil || b <= 0 {
+		t.Errorf("%g bytes a second, %v", b, err)
+	}
+	if _, counted := binding.CPU().Replays(); counted {
+		t.Error("the CPU says that it records graphs")
+	}
+}
+
+// TestFill: the rows of a router differ, those of large matrices repeat, and a second
+// tensor of the same form is quantised no more.
+func TestFill(t *testing.T) {
+	fill := Fill(1)
+	get := func(name string, typ gguf.Type, size int64, dims ...int64) []byte {
+		t.Helper()
+		out := make([]byte, size)
+		if err := fill(gguf.TensorInfo{Name: name, Type: typ, Size: size, Dims: dims}, func(data []byte, off int64) { copy(out[off:], data) }); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const cols, rows = 4096, 256
+	router := get("blk.0.ffn_gate_inp.weight", gguf.Type(binding.F32), 4*cols*rows, cols, rows)
+	seen := map[string]bool{}
+	for r := range rows {
+		seen[string(router[r*4*cols:(r+1)*4*cols])] = true
+	}
+	if len(seen) != rows {
+		t.Errorf("%d different rows of a router, want %d", len(seen), rows)
+	}
+	const q8 = 34 * cols / 32 // bytes of a row of Q8_0
+	up, down := get("blk.0.ffn_up.weight", gguf.Type(binding.Q8_0), q8*1024, cols, 1024), get("blk.1.ffn_up.weight", gguf.Type(binding.Q8_0), q8*1024, cols, 1024)
+	drawn := (1 << 20) / q8 * q8
+	if !bytes.Equal(up[:q8], up[drawn:drawn+q8]) || !bytes.Equal(up, down) || bytes.Equal(up[:q8], up[q8:2*q8]) {
+		t.Error("large matrices do not repeat what is drawn once")
 	}
 }

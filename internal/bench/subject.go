@@ -58,9 +58,6 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 		p.MTP = s.mtp
 	}
 	if l.MakeUp {
-		if err := roomFor(s.File); err != nil {
-			return nil, err
-		}
 		p.Fill = Fill(l.Seed)
 	}
 	choice, err := devices.Choose(l.Devices, devices.Subject{
@@ -68,6 +65,11 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if l.MakeUp {
+		if err := roomFor(s.File, choice); err != nil {
+			return nil, err
+		}
 	}
 	if s.be, err = choice.Open(l.Threads); err != nil {
 		return nil, err
@@ -83,12 +85,21 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 // Device says which devices compute.
 func (s *Subject) Device() string { return s.device }
 
+// DeviceBandwidth measures the memory of the main GPU, see [CopyBandwidth]; 0 on the CPU.
+func (s *Subject) DeviceBandwidth(ctx context.Context) (float64, error) {
+	gpu := s.be.Parts()[0]
+	if gpu.Device().IsCPU() {
+		return 0, nil
+	}
+	return CopyBandwidth(ctx, gpu)
+}
+
 // WeightBytes is the size of all weights.
 func (s *Subject) WeightBytes() int64 { return s.model.WeightBytes() }
 
 // Run measures the model, see [Run].
 func (s *Subject) Run(ctx context.Context, o Options, bandwidth float64) ([]Result, error) {
-	return Run(ctx, s.model, o, s.Costs, bandwidth)
+	return Run(ctx, s.be.Device(), s.model, o, s.Costs, bandwidth)
 }
 
 // Close frees the model.
@@ -109,15 +120,22 @@ func (s *Subject) Close() error {
 }
 
 // roomFor refuses to make up weights that the machine has no memory for: the system
-// would end the process, or others.
-func roomFor(f *gguf.File) error {
+// would end the process, or others. What is on GPUs was looked at before.
+func roomFor(f *gguf.File, choice *devices.Choice) error {
 	mem, ok := machine.ReadMemory()
 	if !ok {
 		return nil
 	}
 	var n int64
-	for _, t := range f.Tensors() {
-		n += t.Size
+	if choice.Needs == nil {
+		for _, t := range f.Tensors() {
+			n += t.Size
+		}
+	}
+	for _, need := range choice.Needs {
+		if need.Device.IsCPU() {
+			n += need.Memory + need.Mapped
+		}
 	}
 	if n > mem.Available {
 		const gib = 1 << 30
