@@ -47,6 +47,9 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
+		return nil, fmt.Errorf("the folder of models, %s, is a file; set INKLING_HOME to a folder", dir)
+	}
 	return &Store{dir: dir, hub: hubFromEnvironment(), free: machine.FreeSpace}, nil
 }
 

@@ -283,3 +283,11 @@ func TestDamagedManifest(t *testing.T) {
 	_, err = s.Resolve("a")
 	check(t, err)
 }
+
+func TestOpenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	check(t, os.WriteFile(path, nil, 0o600))
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path+", is a file; set INKLING_HOME") {
+		t.Errorf("error %v", err)
+	}
+}
