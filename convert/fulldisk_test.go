@@ -10,7 +10,7 @@ import (
 
 // TestFullDiskInjected has the third write find the disk full.
 func TestFullDiskInjected(t *testing.T) {
-	src, arch, err := OpenSource(random(4).Write(t))
+	src, arch, err := openSource(random(4).Write(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestPipes(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() {
-				src, _, err := OpenSource(dir)
+				src, _, err := openSource(dir, true)
 				if err == nil {
 					src.Close()
 				}

@@ -136,7 +136,7 @@ func TestImatrix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, _, err := OpenSource(dir)
+		src, _, err := openSource(dir, true)
 		if err != nil {
 			t.Fatal(err)
 		}

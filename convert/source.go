@@ -29,11 +29,9 @@ type Source struct {
 // say.
 func (s *Source) Drawn() bool { return s.drawn != nil }
 
-// OpenSource opens the checkpoint in a folder and finds its architecture. Shards with
-// tensors that the architecture can do without may be absent. The caller closes it.
-func OpenSource(dir string) (*Source, Arch, error) { return openSource(dir, true) }
-
-// openSource is OpenSource; without optional every shard of the index must be there.
+// openSource opens the checkpoint in a folder and finds its architecture. Shards of
+// the index with nothing but tensors that the architecture can do without may be
+// absent if they are optional. The caller closes it.
 func openSource(dir string, optional bool) (*Source, Arch, error) {
 	st, err := os.Stat(dir)
 	if err != nil {
