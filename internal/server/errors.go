@@ -130,14 +130,14 @@ func (d dialect) body(e *Error) any {
 		Param   *string `json:"param"`
 		Code    *string `json:"code"`
 	}
-	d1 := detail{Message: e.Error(), Type: openAIType(e.Status)}
+	own := detail{Message: e.Error(), Type: openAIType(e.Status)}
 	if e.Param != "" {
-		d1.Param = &e.Param
+		own.Param = &e.Param
 	}
 	if e.Code != "" {
-		d1.Code = &e.Code
+		own.Code = &e.Code
 	}
-	return map[string]any{"error": d1}
+	return map[string]any{"error": own}
 }
 
 func openAIType(status int) string {
