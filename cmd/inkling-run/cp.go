@@ -22,6 +22,9 @@ func cpCommand() *cli.Command {
 				return usagef("%d names, want the model's and a new one", c.NArg())
 			}
 			from, to := c.Args().Get(0), c.Args().Get(1)
+			if err := checkNames(from, to); err != nil {
+				return err
+			}
 			s, err := store.Open("")
 			if err != nil {
 				return err

@@ -35,6 +35,9 @@ func pullCommand() *cli.Command {
 			if c.NArg() != 1 {
 				return usagef("%d models, want one: hf.co/ORG/REPO[:QUANT]", c.NArg())
 			}
+			if err := checkNames(c.Args().First()); err != nil {
+				return err
+			}
 			return abandonable(c.Context, func(ctx context.Context) error {
 				m, err := pullModel(ctx, c.Args().First(), c.App.ErrWriter)
 				if err != nil {

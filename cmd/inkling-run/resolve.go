@@ -72,7 +72,7 @@ func lookUpModel(name string) (*foundModel, error) {
 	var bad *store.NameError
 	switch {
 	case errors.As(err, &bad):
-		return nil, fmt.Errorf("there is no file %s, and it is no name of a model: %s", name, bad.Why)
+		return nil, fmt.Errorf("there is no file %q, and it is no name of a model: %s", name, bad.Why)
 	case err != nil:
 		return nil, err
 	}

@@ -9,6 +9,16 @@ import (
 	"github.com/inkling-go/inkling/internal/store"
 )
 
+// checkNames says which name can be none of a model in the store.
+func checkNames(names ...string) error {
+	for _, name := range names {
+		if _, err := store.ParseName(name); err != nil {
+			return &usageError{err}
+		}
+	}
+	return nil
+}
+
 // rmCommand removes models from the store.
 func rmCommand() *cli.Command {
 	return &cli.Command{
@@ -21,6 +31,9 @@ func rmCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return usagef("no model; inkling-run list lists them")
+			}
+			if err := checkNames(c.Args().Slice()...); err != nil {
+				return err
 			}
 			s, err := store.Open("")
 			if err != nil {

@@ -17,8 +17,14 @@ type vocabulary struct {
 	template string // chat template; may be empty
 }
 
-// openVocabulary reads the tokenizer of a GGUF file or of a checkpoint's folder.
-func openVocabulary(path string) (*vocabulary, error) {
+// openVocabulary reads the tokenizer of a GGUF file, of a checkpoint's folder or of
+// a model of the store, whose chat template comes before that of its file.
+func openVocabulary(name string) (*vocabulary, error) {
+	found, err := lookUpModel(name)
+	if err != nil {
+		return nil, err
+	}
+	path := found.Path
 	if st, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if st.IsDir() {
@@ -37,6 +43,10 @@ func openVocabulary(path string) (*vocabulary, error) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 		return nil, err
+	}
+	if found.Stored != nil && found.Stored.Template != "" {
+		v.template = found.Stored.Template
+		return v, nil
 	}
 	v.template, err = f.StrOr("tokenizer.chat_template", "")
 	return v, err
