@@ -70,6 +70,7 @@ func TestBadFields(t *testing.T) {
 		{"no schema", `{` + user + `,"response_format":{"type":"json_schema"}}`, "response_format.json_schema.schema", "is missing"},
 		{"bad schema", `{` + user + `,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"nothing"}}}}`, "response_format.json_schema.schema", ""},
 		{"grammar", `{` + user + `,"grammar":"root ::= ("}`, "grammar", ""},
+		{"large grammar", `{` + user + `,"grammar":"` + strings.Repeat(" ", maxFormat+1) + `"}`, "grammar", "at most 262144 are allowed"},
 		{"temperature", `{` + user + `,"temperature":-1}`, "temperature", "is -1, want at least 0"},
 		{"temperature of more than a float32", `{` + user + `,"temperature":1e300}`, "temperature", "is 1e+300, want 0 to 3.4"},
 		{"temperature of a wrong type", `{` + user + `,"temperature":"hot"}`, "temperature", "is a string, want a number"},
