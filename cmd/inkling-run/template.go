@@ -14,8 +14,9 @@ import (
 const templateDescription = `Prints the prompt that the model gets for a conversation, with the control tokens
 as they are spelled. The conversation is PROMPT as a message of the user, or comes
 from --messages FILE (- for standard input): a list of messages, or an object with
-messages and tools. MODEL is a GGUF file or the folder of a checkpoint; only its
-tokenizer and chat template are read, so that each medium is one placeholder.
+messages and tools. MODEL is a GGUF file, the folder of a checkpoint or a name of the
+store; only its tokenizer and chat template are read, so that each medium is one
+placeholder.
 
 --ids prints the ids on one line, --tokens one token a line.`
 

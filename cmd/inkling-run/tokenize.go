@@ -10,7 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-const tokenizeDescription = `MODEL is a GGUF file or the folder of a checkpoint; only its tokenizer is read.
+const tokenizeDescription = `MODEL is a GGUF file, the folder of a checkpoint or a name of the store; only its
+tokenizer is read.
 TEXT is what comes by standard input, if that is a pipe or a file, and then the
 arguments. There is a line for each token, its id and what it spells in quotes,
 and the number of tokens on the last one.
