@@ -43,3 +43,10 @@ func (h *heldBody) release() {
 	h.room.left.Add(h.held)
 	h.held = 0
 }
+
+// leaveBody lets a refusal be sent before the rest of the body has come, which
+// net/http else waits for, and ends the connection after it.
+func leaveBody(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 does not wait
+}

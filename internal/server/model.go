@@ -45,6 +45,13 @@ func FileModel(path string) (*Model, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder, want a GGUF file", path)
 	}
+	role, err := store.RoleOf(path, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case role != store.RoleModel:
+		return nil, fmt.Errorf("%s: is a file of the kind %s, which belongs beside a model and is found there: name the model", path, role)
+	}
 	mmproj, err := engine.FindProjector(path)
 	if err != nil {
 		return nil, err

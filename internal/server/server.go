@@ -203,6 +203,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	if err != nil {
 		status = asError(err).Status
 		if !begun && status != statusClientClosed {
+			if errors.Is(err, errBodyRoom) {
+				leaveBody(rec)
+			}
 			rt.dialectFor(r).writeError(rec, err)
 		}
 	}

@@ -150,7 +150,7 @@ func (a *adding) fromBlob(ctx context.Context, m *manifest, digest, name string)
 	if ok, err := a.s.hold(ctx, &a.holding, f); err != nil || !ok {
 		return cmp.Or(err, fmt.Errorf("%s: %w", digest, ErrNoBlob))
 	}
-	if f.Role, err = roleOf(a.s.blobPath(digest), name); err != nil {
+	if f.Role, err = RoleOf(a.s.blobPath(digest), name); err != nil {
 		return err
 	}
 	f.Name = safeName(cmp.Or(name, string(f.Role)))
@@ -212,7 +212,7 @@ func ggufFiles(dir string) ([]string, error) {
 // its projector and its MTP file from the same folder; then those two.
 func (a *adding) fromFile(ctx context.Context, m *manifest, path string, first bool) error {
 	if !first {
-		role, err := roleOf(path, filepath.Base(path))
+		role, err := RoleOf(path, filepath.Base(path))
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,10 @@ import (
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
-// roleOf says what a file is for by its header, and by its name, as the layers for
-// multi-token prediction are of the model's own architecture.
-func roleOf(path, name string) (Role, error) {
+// RoleOf says what the GGUF file at path is for by its header, and by the name it
+// goes by, as the layers for multi-token prediction are of the model's own
+// architecture.
+func RoleOf(path, name string) (Role, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return "", err
