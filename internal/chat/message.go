@@ -73,6 +73,7 @@ type Part struct {
 	Source string  // of other parts: path, URL or data URL as given; empty when the medium comes by another way
 	FPS    float64 // of a Video part: frames per second to sample, 0 for the default
 	Frames int     // of a Video part: frames to sample, 0 for the default
+	Field  string  // where a request has the part, "messages[0].content[1]", for errors; empty if it came by another way
 
 	// Blocks is how a Video part is laid out in the prompt, known once it is loaded; nil for one block without a label. In the media
 	// that a Renderer returns there is a part for each block, and Block is which.

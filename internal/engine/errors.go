@@ -43,3 +43,14 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error: %v", e.Value) }
+
+// MediumError reports a medium that can not be read or shown to the model.
+type MediumError struct {
+	Field string // where the request has it
+	Err   error
+}
+
+func (e *MediumError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (e *MediumError) Unwrap() error { return e.Err }

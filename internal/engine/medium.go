@@ -86,6 +86,9 @@ func (e *Engine) gather(ctx context.Context, r *Request) (chat.Conversation, []*
 		for _, p := range msg.Content {
 			ps, err := g.part(ctx, p)
 			if err != nil {
+				if p.Field != "" {
+					return c, nil, &MediumError{p.Field, err}
+				}
 				return c, nil, fmt.Errorf("message %d: %w", i, err)
 			}
 			parts = append(parts, ps...)

@@ -73,11 +73,11 @@ func (b *anthropicBlock) medium(kind chat.Kind, path string) (chat.Part, error) 
 	case s.Type == "base64" && s.Data == "":
 		return chat.Part{}, invalid(path+".data", "is missing")
 	case s.Type == "base64":
-		return chat.Part{Kind: kind, Source: dataURL(s.MediaType, s.Data)}, nil
+		return chat.Part{Kind: kind, Source: dataURL(s.MediaType, s.Data), Field: path}, nil
 	case s.Type == "url" && s.URL == "":
 		return chat.Part{}, invalid(path+".url", "is missing")
 	case s.Type == "url":
-		return chat.Part{Kind: kind, Source: s.URL}, nil
+		return chat.Part{Kind: kind, Source: s.URL, Field: path}, nil
 	case s.Type == "":
 		return chat.Part{}, invalid(path+".type", "is missing")
 	}

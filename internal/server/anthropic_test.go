@@ -253,6 +253,7 @@ func TestAnthropicErrors(t *testing.T) {
 		{"document", user(`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA"}}`), 400, "invalid_request_error", "messages[0].content[0].type: documents"},
 		{"block", user(`{"type":"search_result"}`), 400, "invalid_request_error", `"search_result"`},
 		{"file source", user(`{"type":"image","source":{"type":"file","file_id":"a"}}`), 400, "invalid_request_error", "messages[0].content[0].source.type: "},
+		{"no picture", user(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`), 400, "invalid_request_error", "messages[0].content[0].source: "},
 		{"image of a tool", `{"model":"tiny","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":` + quote(picture) + `}}]}]}]}`, 400, "invalid_request_error", "a tool result cannot hold image"},
 		{"server tool", `{"model":"tiny","tools":[{"type":"web_search_20250305","name":"web_search"}],` + france + `}`, 400, "invalid_request_error", "tools[0].type: "},
 		{"tool choice", `{"model":"tiny","tool_choice":{"type":"tool","name":"f"},` + france + `}`, 400, "invalid_request_error", "tool_choice.name: "},

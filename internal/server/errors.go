@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,12 @@ var errSlowClient = errors.New("the client reads too slowly")
 
 // asError finds out whose fault an error is.
 func asError(err error) *Error {
+	var medium *engine.MediumError
+	if errors.As(err, &medium) {
+		e := *asError(medium.Err)
+		e.Param = cmp.Or(e.Param, medium.Field)
+		return &e
+	}
 	var own *Error
 	if errors.As(err, &own) {
 		return own

@@ -65,7 +65,7 @@ func (m *ollamaMedia) decode(d *decoder, tok json.Token, path string) error {
 			return invalid(path, "%w", err)
 		}
 		kind, typ := mediaKind(head)
-		*m = append(*m, chat.Part{Kind: kind, Source: dataURL(typ, text)})
+		*m = append(*m, chat.Part{Kind: kind, Source: dataURL(typ, text), Field: path})
 		return nil
 	})
 }

@@ -48,6 +48,8 @@ func TestBadFields(t *testing.T) {
 		{"URL of a wrong type", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":1}}]}]}`, "messages[0].content[0].image_url.url", "is a number, want a string"},
 		{"unknown detail", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,","detail":"huge"}}]}]}`, "messages[0].content[0].image_url.detail", `"huge"`},
 		{"no audio", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav"}}]}]}`, "messages[0].content[0].input_audio.data", "is missing"},
+		{"no picture", `{"messages":[{"role":"system","content":"a"},{"role":"user","content":[{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, "messages[1].content[1]", "not an image"},
+		{"no base64", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%"}}]}]}`, "messages[0].content[0]", "base64"},
 		{"file id", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, "messages[0].content[0].file.file_id", "not kept"},
 		{"file of an unknown kind", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}]}`, "messages[0].content[0].file.file_data", "application/pdf"},
 		{"frames", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:,"},"num_frames":0}]}]}`, "messages[0].content[0].num_frames", "want 1 to"},

@@ -87,6 +87,9 @@ func (c *partsField) read(d *decoder, tok json.Token, path string, element func(
 	c.list = true
 	return d.array(tok, path, func(path string, tok json.Token) error {
 		part, err := element(path, tok)
+		if part.Kind != chat.Text {
+			part.Field = path
+		}
 		c.parts = append(c.parts, part)
 		return err
 	})
