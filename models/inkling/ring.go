@@ -1,0 +1,116 @@
+package inkling
+
+import (
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/models/layers"
+)
+
+// ringInputs describe the cells of layers with a window.
+type ringInputs struct {
+	write  *binding.Tensor // [min(N, ring), 1, Seqs] I64: the cells of the last new rows
+	writeT *binding.Tensor // few rows: as that of full layers
+	// Few rows: BandCells.
+	dist *binding.Tensor // [ringCells*N*Seqs] I32
+	// Many rows: the keys of the window before the first row, in order.
+	gather *binding.Tensor // [W-1, n_head_kv] I32
+	mask   *binding.Tensor // [ringCells, 1, N*Seqs] or [W-1+N, N] F32
+}
+
+// declareRing declares where the keys and values of layers with a window lie.
+func (st *step) declareRing(g *binding.Graph, layer int) {
+	f := &st.ring
+	R, n := st.s.ring, st.N
+	nw := min(n, R)
+	f.write = g.Input("ring.write", binding.I64, int64(nw), 1, int64(st.Seqs))
+	write := make([]int64, nw*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
+		for i, l := range lanes {
+			for r := range nw {
+				write[i*nw+r] = int64(R) // the cell that nobody sees
+				if l.Batch != nil {
+					write[i*nw+r] = int64((l.Pos + n - nw + r) % R)
+				}
+			}
+		}
+		f.write.SetInt64s(write)
+	})
+	if st.few() {
+		f.writeT = st.declareTransposed(g, true, st.s.ringCells, func(l layers.Lane, r int) int {
+			if l.Batch == nil {
+				return R
+			}
+			return (l.Pos + r) % R
+		})
+		st.declareCells(g)
+	} else {
+		st.declareWindow(g, st.nHeadKV[layer])
+	}
+}
+
+// declareWindow: column c of the keys stands at position pos-(W-1)+c.
+func (st *step) declareWindow(g *binding.Graph, hkv int) {
+	f := &st.ring
+	n, W := st.N, st.slidingWindow
+	before := W - 1
+	first := st.pos - before
+	if before > 0 {
+		f.gather = g.Input("ring.gather", binding.I32, int64(before), int64(hkv))
+	}
+	nKV := before + n
+	f.mask = g.Input("ring.mask", binding.F32, int64(nKV), int64(n))
+	gather, mask := make([]int32, before*hkv), make([]float32, nKV*n)
+	for h := range hkv {
+		for c := range before {
+			gather[h*before+c] = int32(max(first+c, 0) % st.s.ring)
+		}
+	}
+	for r := range n {
+		for c := range nKV {
+			d := before + r - c
+			mask[r*nKV+c] = maskValue(first+c >= 0 && d >= 0 && d < W)
+		}
+	}
+	st.fill(func([]layers.Lane) {
+		if before > 0 {
+			f.gather.SetInt32s(gather)
+		}
+		f.mask.SetFloats(mask)
+	})
+}
+
+func (st *step) declareCells(g *binding.Graph) {
+	f := &st.ring
+	R, cells, n, W, E := st.s.ring, st.s.ringCells, st.N, st.slidingWindow, st.relExtSWA
+	f.dist = g.Input("ring.dist", binding.I32, int64(cells*n*st.Seqs))
+	f.mask = g.Input("ring.mask", binding.F32, int64(cells), 1, int64(n*st.Seqs))
+	dist, mask := make([]int32, cells*n*st.Seqs), make([]float32, cells*n*st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
+		for i, l := range lanes {
+			end := l.Pos + n
+			for c := range cells {
+				j := (end-1)/R*R + c // the last position that belongs into cell c
+				if j >= end {
+					j -= R
+				}
+				for r := range n {
+					at := (i*n+r)*cells + c
+					d := l.Pos + r - j
+					switch {
+					case l.Batch == nil: // an idle one looks at its first cell
+						mask[at], d = maskValue(c == 0), E
+					case c >= R:
+						mask[at], d = negInf, E
+					default:
+						mask[at] = maskValue(j >= 0 && d >= 0 && d < W)
+					}
+					if d < 0 || d > E {
+						d = E
+					}
+					dist[at] = int32(d)
+				}
+			}
+		}
+		f.dist.SetInt32s(dist)
+		f.mask.SetFloats(mask)
+	})
+}
