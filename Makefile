@@ -207,7 +207,7 @@ gpu-kit: headers ## dist/gpu: programs, tests and sources that build, test and m
 	rm -rf $(GPU_KIT)
 	mkdir -p $(GPU_KIT)/bin $(GPU_KIT)/source/ggml $(GPU_KIT)/source/tree
 	$(MAKE) gpu-kit-programs PORTABLE=1 CGO_LDFLAGS="-static-libstdc++ -static-libgcc"
-	cp CMakeLists.txt $(GPU_KIT)/source && cp -r ggml/cmake $(GPU_KIT)/source/ggml
+	cp CMakeLists.txt $(GPU_KIT)/source && cp -r ggml/cmake ggml/cuda $(GPU_KIT)/source/ggml
 	dir="$(ggml_dir)" && cp -r "$$dir/include" "$$dir/src" "$$dir/cmake" $(GPU_KIT)/source/tree
 	chmod -R u+w $(GPU_KIT)/source && cd $(GPU_KIT)/source/tree/src && rm -rf ggml-vulkan ggml-metal ggml-blas ggml-hip
 	cp test/gpu/run.sh test/gpu/ids.sh $(GPU_KIT)

@@ -1,8 +1,10 @@
 #include "bridge.h"
 #include "_cgo_export.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 static int log_min_level;
 
@@ -108,4 +110,30 @@ bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[3]) {
     if (get == NULL) return false;
     get(counts);
     return true;
+}
+
+static_assert(sizeof(struct inkling_op_params) == GGML_MAX_OP_PARAMS, "as ggml/cuda/fused.cuh");
+
+struct ggml_tensor * inkling_fused(struct ggml_context * ctx, int32_t id, const int32_t * args, int n_args,
+    enum ggml_type type, const int64_t ne[4], struct ggml_tensor ** src, int n_src) {
+    struct ggml_tensor * t = ggml_new_tensor(ctx, type, 4, ne);
+    struct inkling_op_params p = { .n_tasks = 1, .magic = 0x6b6e69, .id = id };
+    memcpy(p.args, args, n_args * sizeof(int32_t));
+    memcpy(t->op_params, &p, sizeof(p));
+    t->op = GGML_OP_CUSTOM;
+    for (int i = 0; i < n_src; i++) t->src[i] = src[i];
+    return t;
+}
+
+int inkling_fused_count(ggml_backend_dev_t dev) {
+    int32_t (*count)(void) = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "inkling_fused_count");
+    return count != NULL ? count() : 0;
+}
+
+struct ggml_tensor * inkling_bits(struct ggml_context * ctx, struct ggml_tensor * a, enum ggml_type type) {
+    struct ggml_tensor * t = ggml_view_tensor(ctx, a);
+    t->type = type;
+    t->op = GGML_OP_VIEW;
+    t->src[0] = a;
+    return t;
 }

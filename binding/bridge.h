@@ -40,3 +40,25 @@ struct ggml_threadpool * inkling_threadpool_new(int n_threads);
 void inkling_cpu_set_abort_flag(ggml_backend_t backend, int * flag);
 void inkling_flag_set(int * flag, int value);
 int inkling_flag_get(int * flag);
+
+// What names an operation of this project in a node's op_params: ggml/cuda/fused.cuh
+// has the same.
+struct inkling_op_params {
+    void *  fun;
+    int32_t n_tasks;
+    int32_t magic;
+    void *  userdata;
+    int32_t id;
+    int32_t args[9];
+};
+
+// A node of the operation id over n sources (at most GGML_MAX_SRC).
+struct ggml_tensor * inkling_fused(struct ggml_context * ctx, int32_t id, const int32_t * args, int n_args,
+    enum ggml_type type, const int64_t ne[4], struct ggml_tensor ** src, int n_src);
+
+// How many of these operations the module of dev has: 0 if it is not ours.
+int inkling_fused_count(ggml_backend_dev_t dev);
+
+// A view of a contiguous tensor whose elements are read as those of another type of
+// the same size.
+struct ggml_tensor * inkling_bits(struct ggml_context * ctx, struct ggml_tensor * a, enum ggml_type type);

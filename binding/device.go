@@ -69,6 +69,9 @@ func (d Device) Memory() (free, total int64) {
 
 // Supports reports whether the device has a kernel for the node t.
 func (d Device) Supports(t *Tensor) bool {
+	if t.c().op == C.GGML_OP_CUSTOM && !d.Fuses() { // the CPU's answer is yes to all
+		return false
+	}
 	if !C.ggml_backend_dev_supports_op(d.dev, t.c()) {
 		return false
 	}

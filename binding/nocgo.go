@@ -100,6 +100,34 @@ func (t DType) Size() int64 { panic(errNoCgo) }
 
 func (t DType) Quantized() bool { panic(errNoCgo) }
 
+type FusedOp int32
+
+const FusedBandAttention FusedOp = 101
+
+const FusedConvAddNorm FusedOp = 201
+
+const FusedQKV FusedOp = 202
+
+const FusedRouter FusedOp = 203
+
+const FusedProducts FusedOp = 301
+
+const FusedExpertsUp FusedOp = 302
+
+const FusedExpertsDown FusedOp = 303
+
+type Arg int32
+
+func FloatArg(x float32) Arg { panic(errNoCgo) }
+
+func (d Device) Fuses() bool { panic(errNoCgo) }
+
+func (g *Graph) Fused(op FusedOp, t DType, ne [4]int64, args []Arg, src ...*Tensor) *Tensor {
+	panic(errNoCgo)
+}
+
+func (g *Graph) Bits(a *Tensor, t DType) *Tensor { panic(errNoCgo) }
+
 type Graph struct {
 	OnTap func(g *Graph, t *Tensor, name string, layer int)
 }

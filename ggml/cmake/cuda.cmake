@@ -1,4 +1,4 @@
-# The CUDA (and HIP) module is built from a copy of ggml's sources, with three changes:
+# The CUDA (and HIP) module is built from a copy of ggml's sources, with four changes:
 #
 # - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
 #   columns (and more of expert banks) through tensor cores that round F32 to 11
@@ -9,6 +9,7 @@
 #   not built is refused when a graph is planned, never at run time.
 # - CUDA graphs are replayed for several rows and for several graphs in turn:
 #   graphs.cuh.
+# - The operations of ../cuda are added: fused.cuh says how they are reached.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
 #
@@ -52,6 +53,11 @@ function(inkling_cuda_copy tree copy)
   file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_FILE}" script)
   file(SHA256 "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/graphs.cuh" graphs)
   set(stamp "${tree} ${kept} ${script} ${graphs}")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../cuda/*.cu*")
+  foreach(source ${sources})
+    file(SHA256 "${source}" sum)
+    string(APPEND stamp " ${sum}")
+  endforeach()
   if(EXISTS "${copy}/stamp")
     file(READ "${copy}/stamp" old)
     if(old STREQUAL stamp)
@@ -76,6 +82,8 @@ function(inkling_cuda_copy tree copy)
   inkling_edit(text "        case GGML_TYPE_F32:\n            return ampere_mma_available\\(cc\\);" "        case GGML_TYPE_F32:\n            return false;")
   file(WRITE "${file}" "${text}")
   inkling_replay_graphs("${cuda}")
+  file(COPY ${sources} DESTINATION "${cuda}" ${copying})
+  inkling_fused_operations("${cuda}")
   if(kept)
     inkling_keep_fattn("${cuda}" ${kept})
   endif()
@@ -129,6 +137,34 @@ function(inkling_replay_graphs cuda)
         return (void *)inkling_cuda_graph_counts;
     }
     if (strcmp(name, "ggml_backend_split_buffer_type") == 0) {]=])
+  file(WRITE "${file}" "${text}")
+endfunction()
+
+function(inkling_fused_operations cuda)
+  set(file "${cuda}/ggml-cuda.cu")
+  file(READ "${file}" text)
+  inkling_swap(text "#include \"ggml-cuda/common.cuh\"\n" "#include \"ggml-cuda/common.cuh\"\n#include \"ggml-cuda/fused.cuh\"\n")
+  inkling_swap(text [=[
+        case GGML_OP_ARGMAX:
+            ggml_cuda_argmax(ctx, dst);
+]=] [=[
+        case GGML_OP_CUSTOM:
+            inkling_fused(ctx, dst);
+            break;
+        case GGML_OP_ARGMAX:
+            ggml_cuda_argmax(ctx, dst);
+]=])
+  inkling_swap(text "        case GGML_OP_ARGMAX:\n        case GGML_OP_COUNT_EQUAL:\n" [=[
+        case GGML_OP_CUSTOM:
+            return inkling_fused_supports(dev_ctx->device, op);
+        case GGML_OP_ARGMAX:
+        case GGML_OP_COUNT_EQUAL:
+]=])
+  inkling_swap(text "    if (strcmp(name, \"inkling_cuda_graph_counts\") == 0) {" [=[
+    if (strcmp(name, "inkling_fused_count") == 0) {
+        return (void *)inkling_fused_count;
+    }
+    if (strcmp(name, "inkling_cuda_graph_counts") == 0) {]=])
   file(WRITE "${file}" "${text}")
 endfunction()
 

@@ -44,6 +44,7 @@ type step struct {
 	s *cache
 
 	tau       *binding.Tensor // [1, N*Seqs] F32, with log scaling only: from scaling
+	first     *binding.Tensor // [Seqs] I32: the position of each sequence's first row, -1 if it is idle; for fused operations only
 	convRead  *binding.Tensor // [(K-1)*Seqs] I32; of few rows [(K-1+N)*Seqs]
 	convWrite *binding.Tensor // [min(N, conv)*Seqs] I64
 
@@ -85,6 +86,7 @@ func maskValue(visible bool) float32 {
 // newStep declares the inputs of a step in g.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	st := &step{config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), shape: sh, s: s}
+	st.declareFirst(g)
 	st.declareConv(g)
 	if i, ok := st.layerOf(false); ok {
 		st.declareFull(g, i)
@@ -142,6 +144,24 @@ func (st *step) scaling(g *binding.Graph, shift func(lane int) int) *binding.Ten
 		in.SetFloats(tau)
 	})
 	return in
+}
+
+// declareFirst declares what fused operations derive all cells from.
+func (st *step) declareFirst(g *binding.Graph) {
+	if !st.few() || !g.Device().Fuses() {
+		return
+	}
+	st.first = g.Input("first", binding.I32, int64(st.Seqs))
+	first := make([]int32, st.Seqs)
+	st.fill(func(lanes []layers.Lane) {
+		for i, l := range lanes {
+			first[i] = -1
+			if l.Batch != nil {
+				first[i] = int32(l.Pos)
+			}
+		}
+		st.first.SetInt32s(first)
+	})
 }
 
 // declareConv declares where convolutions read the inputs before the first row

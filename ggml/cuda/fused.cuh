@@ -1,0 +1,48 @@
+// Operations of this project in the CUDA module. A graph holds one as a node of
+// type GGML_OP_CUSTOM whose op_params name it (binding/fused.go): supports_op and
+// the dispatcher of ggml-cuda.cu ask inkling_fused_supports and call inkling_fused
+// (ggml/cmake/cuda.cmake puts that in). Each operation has a composition of ggml's
+// own nodes that computes the same, in package binding/op: it is what other
+// devices run, and what the tests compare with.
+#pragma once
+
+#include "common.cuh"
+
+// What binding writes into op_params of a node: ggml_custom_op_params first, then
+// what is ours.
+struct inkling_op_params {
+    void *  fun;      // for the CPU; never called
+    int32_t n_tasks;
+    int32_t magic;    // INKLING_FUSED_MAGIC, in what is padding to ggml
+    void *  userdata;
+    int32_t id;
+    int32_t args[9];  // integers, or the bits of floats
+};
+static_assert(sizeof(inkling_op_params) == GGML_MAX_OP_PARAMS, "as binding/fused.h");
+
+constexpr int32_t INKLING_FUSED_MAGIC = 0x6b6e69;
+
+static inline const inkling_op_params & inkling_params(const ggml_tensor * node) {
+    return *(const inkling_op_params *) node->op_params;
+}
+
+static inline float inkling_float(int32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+// An operation: whether there is a kernel for the types and shapes of node on
+// device, and its launch. supports must refuse what compute would get wrong.
+struct inkling_fused_op {
+    int32_t id;
+    bool (*supports)(int device, const ggml_tensor * node);
+    void (*compute)(ggml_backend_cuda_context & ctx, ggml_tensor * node);
+};
+
+bool inkling_fused_supports(int device, const ggml_tensor * node);
+void inkling_fused(ggml_backend_cuda_context & ctx, ggml_tensor * node);
+
+// How many operations there are: exported by
+// ggml_backend_reg_get_proc_address("inkling_fused_count").
+int32_t inkling_fused_count();
