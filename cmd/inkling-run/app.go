@@ -3,22 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 )
-
-// usageError is a command line that makes no sense.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
-}
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return &cli.App{
@@ -50,17 +37,4 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			return usagef("no command; inkling-run --help lists them")
 		},
 	}
-}
-
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	if strings.Contains(err.Error(), "not defined") {
-		err = fmt.Errorf("%w (inkling-run %s --help lists the options)", err, c.Command.Name)
-	}
-	return &usageError{err}
-}
-
-// isTerminal reports whether a stream of the program is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

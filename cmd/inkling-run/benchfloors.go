@@ -7,7 +7,7 @@ import (
 	"github.com/inkling-go/inkling/internal/bench"
 )
 
-// floors compares the steps of the tests with one sequence with their floors.
+// printFloors compares the steps of the tests with one sequence with their floors.
 func (o *benchOptions) floors(ctx context.Context, s *bench.Subject) (all []*bench.Floors, err error) {
 	rounds := 8 * o.bench.Repeat
 	add := func(rows, depth, rounds int) {
@@ -30,8 +30,8 @@ func (o *benchOptions) floors(ctx context.Context, s *bench.Subject) (all []*ben
 	return all, err
 }
 
-// floors prints what a model's steps are compared with.
-func (p *filePrinter) floors(m *benchModel, bandwidth float64) {
+// printFloors prints what a model's steps are compared with.
+func printFloors(p *filePrinter, m *benchModel, bandwidth float64) {
 	for _, f := range m.Floors {
 		title := fmt.Sprintf("%s, a step of %s: %.2f ms, its %d nodes alone:", m.Name, f.Test, 1e3*f.Step, f.Nodes)
 		p.table(title, func(row func(...string)) {

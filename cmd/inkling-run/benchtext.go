@@ -106,7 +106,7 @@ func benchTable(w io.Writer, r *benchReport) error {
 		}
 	})
 	for i := range r.Models {
-		p.floors(&r.Models[i], r.Bandwidth)
+		printFloors(p, &r.Models[i], r.Bandwidth)
 	}
 	return p.err
 }

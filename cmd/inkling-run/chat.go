@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/store"
 )
 
 // talk is a conversation with a person at a terminal.
@@ -45,6 +47,15 @@ func (t *talk) openHistory() *chatHistory {
 		t.complain(err)
 	}
 	return h
+}
+
+// historyPath is where the history is kept: in the folder of the models.
+func historyPath() (string, error) {
+	s, err := store.Open("")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(s.Dir(), "history"), nil
 }
 
 // complain prints an error that does not end the chat.

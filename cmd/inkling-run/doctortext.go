@@ -31,13 +31,13 @@ func printDiagnosis(w io.Writer, d *diagnosis) error {
 		}
 	})
 	if d.Model != nil {
-		p.modelNeeds(d.Model)
+		printNeeds(p, d.Model)
 	}
 	return p.err
 }
 
-// modelNeeds writes what a model takes.
-func (p *filePrinter) modelNeeds(r *doctor.Report) {
+// printNeeds writes what a model takes.
+func printNeeds(p *filePrinter, r *doctor.Report) {
 	p.table("model", func(row func(...string)) {
 		row("file", r.Model)
 		row("architecture", printable(r.Arch))
@@ -67,17 +67,4 @@ func (p *filePrinter) modelNeeds(r *doctor.Report) {
 			})
 		}
 	}
-}
-
-// binarySize writes bytes in the units of memory.
-func binarySize(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	x, u := float64(n), 0
-	for ; x >= 1024 && u < len(units)-1; x /= 1024 {
-		u++
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, units[u])
 }

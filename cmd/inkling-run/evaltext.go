@@ -12,7 +12,7 @@ import (
 func printEval(w io.Writer, r *evalResult) error {
 	p := &filePrinter{w: w}
 	if a := r.Accuracy; a != nil {
-		p.accuracy(a)
+		printAccuracy(p, a)
 	}
 	if r.Perplexity != nil {
 		p.table("prediction", func(row func(...string)) { row("perplexity", perplexityText(*r.Perplexity)) })
@@ -32,7 +32,7 @@ func printEval(w io.Writer, r *evalResult) error {
 	return p.err
 }
 
-func (p *filePrinter) accuracy(a *eval.Accuracy) {
+func printAccuracy(p *filePrinter, a *eval.Accuracy) {
 	p.table("questions", func(row func(...string)) {
 		count := func(name string, right, n int, more string) {
 			share := 0.0

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/inkling-go/inkling/internal/store"
 )
 
 // Bounds of the history.
@@ -26,15 +24,6 @@ type chatHistory struct {
 	path   string // empty: nothing is written
 	lines  []string
 	paused bool // what is typed is no message
-}
-
-// historyPath is where the history is kept: in the folder of the models.
-func historyPath() (string, error) {
-	s, err := store.Open("")
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(s.Dir(), "history"), nil
 }
 
 // openHistory reads the history; a file that is not there is an empty one. With

@@ -55,3 +55,28 @@ func wantFile(path string, st fs.FileInfo) error {
 	}
 	return fmt.Errorf("%s is %s, want a file", path, what)
 }
+
+// writeFile writes a file that is there as a whole or not at all.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	partial := path + ".partial"
+	f, err := os.Create(partial)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(partial)
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(partial, path)
+	}
+	return err
+}

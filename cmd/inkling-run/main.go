@@ -12,9 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-	"unicode"
 
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
@@ -51,22 +49,4 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	return exitError
-}
-
-// maxMessage bounds a message that quotes its cause.
-const maxMessage = 2000
-
-// oneLine joins the lines of a message, which are several errors that happened
-// together, writes out control characters, and cuts what is too long to read.
-func oneLine(msg string) string {
-	msg = strings.Join(strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	if len(msg) > maxMessage {
-		msg = strings.ToValidUTF8(msg[:maxMessage], "") + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
-			return '\uFFFD'
-		}
-		return r
-	}, msg)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -329,29 +328,4 @@ func (v *viewer) decode(ctx context.Context, source string, opts media.VideoOpti
 func seconds(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 3, 64)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
-}
-
-// writeFile writes a file that is there as a whole or not at all.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	partial := path + ".partial"
-	f, err := os.Create(partial)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(partial)
-		}
-	}()
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(partial, path)
-	}
-	return err
 }

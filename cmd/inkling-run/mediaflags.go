@@ -149,17 +149,3 @@ func clipSettings(c *cli.Context) (layout media.ClipLayout, patches int, err err
 	}
 	return layout, patches, nil
 }
-
-func (o *runOptions) setMedia(c *cli.Context) error {
-	s, err := mediaSettingsFrom(c)
-	if err != nil {
-		return err
-	}
-	layout, patches, err := clipSettings(c)
-	if err != nil {
-		return err
-	}
-	o.request.Limits, o.request.Video, o.request.Video.Layout = s.limits, s.video, layout
-	o.engine.ImageRescale, o.engine.MaxClipPatches = s.rescale, patches
-	return nil
-}

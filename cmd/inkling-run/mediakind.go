@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -71,4 +72,12 @@ func fileKind(path string) (chat.Kind, error) {
 		}
 	}
 	return chat.Text, fmt.Errorf("%s: neither its name nor its first bytes say that it is a picture, a sound or a video (--as says it)", path)
+}
+
+// describe names a medium for people; a data URL is not for them.
+func describe(p chat.Part) string {
+	if strings.HasPrefix(p.Source, "data:") {
+		return p.Kind.String() + " in a data URL"
+	}
+	return cmp.Or(p.Source, p.Kind.String())
 }

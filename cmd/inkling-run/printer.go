@@ -141,10 +141,3 @@ func callLine(call *chat.ToolCall) (string, error) {
 	}{call.Name, call.Arguments})
 	return b.String(), err
 }
-
-// encodeJSON writes a value as one line that keeps <, > and & readable.
-func encodeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}

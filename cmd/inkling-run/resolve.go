@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/inkling-go/inkling/internal/store"
@@ -98,4 +99,26 @@ func pullModel(ctx context.Context, name string, stderr io.Writer) (*store.Model
 	m, err := s.Pull(ctx, name, show)
 	done(err)
 	return m, err
+}
+
+// wantModelFile is an error for what is there but no file: opening a named pipe
+// may wait for ever.
+func wantModelFile(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return wantFile(path, st)
+}
+
+// notCheckpoint says what a folder without a checkpoint holds instead.
+func notCheckpoint(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); !errors.Is(err, fs.ErrNotExist) {
+		return nil // or the converter says what is wrong
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("%s: neither a checkpoint (config.json) nor GGUF files are in this folder", dir)
+	}
+	return fmt.Errorf("%s: no checkpoint is in this folder (config.json); name one of its GGUF files, such as %s", dir, files[0])
 }

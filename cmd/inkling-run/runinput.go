@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
@@ -91,12 +89,4 @@ func (o *runOptions) media() (chat.Part, bool) {
 		return chat.Part{}, false
 	}
 	return parts[i], true
-}
-
-// describe names a medium for people; a data URL is not for them.
-func describe(p chat.Part) string {
-	if strings.HasPrefix(p.Source, "data:") {
-		return p.Kind.String() + " in a data URL"
-	}
-	return cmp.Or(p.Source, p.Kind.String())
 }

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/inkling-go/inkling/binding"
@@ -105,28 +102,6 @@ func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
 	return opt, nil
 }
 
-// wantModelFile is an error for what is there but no file: opening a named pipe
-// may wait for ever.
-func wantModelFile(path string) error {
-	st, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return wantFile(path, st)
-}
-
-// notCheckpoint says what a folder without a checkpoint holds instead.
-func notCheckpoint(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); !errors.Is(err, fs.ErrNotExist) {
-		return nil // or the converter says what is wrong
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s: neither a checkpoint (config.json) nor GGUF files are in this folder", dir)
-	}
-	return fmt.Errorf("%s: no checkpoint is in this folder (config.json); name one of its GGUF files, such as %s", dir, files[0])
-}
-
 // answer generates one turn and prints it as it comes. With an error comes what
 // there is of the answer, nil if it did not begin.
 func (s *session) answer(ctx context.Context, conv chat.Conversation) (*engine.Result, error) {
@@ -192,32 +167,6 @@ func (s *session) printer() *printer {
 		p.markdown = newMarkdownWriter(s.stdout)
 	}
 	return p
-}
-
-// loading says on a terminal that a model is being loaded, and for how long, until
-// what it returns is called.
-func loading(w io.Writer, name string) (done func()) {
-	status := newStatusLine(w)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	start := time.Now()
-	go func() {
-		defer close(stopped)
-		defer status.clear()
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				status.show(fmt.Sprintf("loading %s, %.0f s", name, time.Since(start).Seconds()))
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-stopped
-	}
 }
 
 // memoryLine says what the model takes, for people.

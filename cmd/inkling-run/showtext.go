@@ -3,46 +3,14 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
-// How much of a value is shown to people.
-const (
-	maxShownElems = 8
-	maxShownBytes = 60
-)
-
-// filePrinter writes the description of a file for people. The first error
-// sticks.
-type filePrinter struct {
-	w   io.Writer
-	err error
-}
-
-// table writes rows in columns under a heading.
-func (p *filePrinter) table(heading string, rows func(row func(cells ...string))) {
-	if p.err != nil {
-		return
-	}
-	if heading != "" {
-		_, p.err = fmt.Fprintf(p.w, "%s\n", heading)
-	}
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-	rows(func(cells ...string) {
-		fmt.Fprintf(t, "  %s\n", strings.Join(cells, "\t"))
-	})
-	p.err = cmp.Or(p.err, t.Flush())
-}
-
-func (p *filePrinter) summary(d *description) {
+func printSummary(p *filePrinter, d *description) {
 	p.table("", func(row func(...string)) {
 		file := d.File
 		if d.Parts > 1 {
@@ -65,7 +33,7 @@ func (p *filePrinter) summary(d *description) {
 	})
 }
 
-func (p *filePrinter) keys(f *gguf.File) {
+func printKeys(p *filePrinter, f *gguf.File) {
 	keys := f.Keys()
 	p.table(fmt.Sprintf("keys: %d", len(keys)), func(row func(...string)) {
 		for _, key := range keys {
@@ -75,7 +43,7 @@ func (p *filePrinter) keys(f *gguf.File) {
 	})
 }
 
-func (p *filePrinter) tensors(d *description) {
+func printTensors(p *filePrinter, d *description) {
 	p.table(fmt.Sprintf("tensors: %d", len(d.Tensors)), func(row func(...string)) {
 		for _, t := range d.Tensors {
 			row(printable(t.Name), t.Type, shape(t.Shape), byteSize(t.Bytes))
@@ -86,37 +54,6 @@ func (p *filePrinter) tensors(d *description) {
 			row(t.Type, fmt.Sprintf("%d tensors", t.Tensors), parameters(t.Parameters)+" parameters", byteSize(t.Bytes))
 		}
 	})
-}
-
-// shape writes dimensions as docs/gguf-keys.md does.
-func shape(dims []int64) string {
-	var s []string
-	for _, d := range dims {
-		s = append(s, strconv.FormatInt(d, 10))
-	}
-	return "{" + strings.Join(s, ", ") + "}"
-}
-
-func byteSize(n int64) string { return scaled(n, " KMGTPE") + "B" }
-
-// parameters writes a number of weights as the names of models do: 16.4M.
-func parameters(n int64) string { return scaled(n, "KMBT") }
-
-// scaled writes n with one decimal and the unit it takes, thousands at a time; a
-// space before the units stands before each.
-func scaled(n int64, units string) string {
-	sep := ""
-	if units[0] == ' ' {
-		sep, units = " ", units[1:]
-	}
-	if n < 1000 {
-		return strconv.FormatInt(n, 10) + sep
-	}
-	x, u := float64(n)/1000, 0
-	for ; x >= 999.95 && u < len(units)-1; x /= 1000 {
-		u++
-	}
-	return fmt.Sprintf("%.1f%s%c", x, sep, units[u])
 }
 
 // valueType names the stored type of a key's value in the way of
@@ -154,44 +91,11 @@ func shortValue(v any) string {
 	return "[" + strings.Join(s, ", ") + "]"
 }
 
-// shortScalar quotes strings: they may hold anything.
-func shortScalar(v any) string {
-	s, ok := v.(string)
-	if !ok {
-		return fmt.Sprint(v)
+// shape writes dimensions as docs/gguf-keys.md does.
+func shape(dims []int64) string {
+	var s []string
+	for _, d := range dims {
+		s = append(s, strconv.FormatInt(d, 10))
 	}
-	if len(s) <= maxShownBytes {
-		return strconv.Quote(s)
-	}
-	cut := maxShownBytes
-	for cut > maxShownBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(s[:cut]), len(s))
-}
-
-// printable quotes a name with characters that a terminal must not get.
-func printable(s string) string {
-	if q := strconv.Quote(s); q != `"`+s+`"` {
-		return q
-	}
-	return s
-}
-
-// jsonValue replaces the floats that JSON has no numbers for by their names.
-func jsonValue(v any) any {
-	r := reflect.ValueOf(v)
-	switch {
-	case r.CanFloat():
-		if f := r.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Sprint(v)
-		}
-	case r.Kind() == reflect.Slice:
-		out := make([]any, r.Len())
-		for i := range out {
-			out[i] = jsonValue(r.Index(i).Interface())
-		}
-		return out
-	}
-	return v
+	return "{" + strings.Join(s, ", ") + "}"
 }

@@ -20,6 +20,12 @@ const (
 // eraseLine returns to the beginning of the line and empties it.
 const eraseLine = "\r\x1b[K"
 
+// isTerminal reports whether a stream of the program is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // obeys reports whether a stream is a terminal that knows escape sequences.
 func obeys(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
@@ -98,4 +104,22 @@ func (l *statusLine) clear() {
 		l.shown = ""
 		_, _ = io.WriteString(l.w, eraseLine)
 	}
+}
+
+// maxMessage bounds a message that quotes its cause.
+const maxMessage = 2000
+
+// oneLine joins the lines of a message, which are several errors that happened
+// together, writes out control characters, and cuts what is too long to read.
+func oneLine(msg string) string {
+	msg = strings.Join(strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	if len(msg) > maxMessage {
+		msg = strings.ToValidUTF8(msg[:maxMessage], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, msg)
 }
