@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -118,13 +116,4 @@ func (s *session) asked(ctx context.Context, question string) (string, error) {
 		err = fmt.Errorf("%w (%w)", errInterrupted, err)
 	}
 	return answer, err
-}
-
-// compact is JSON on one line, for people.
-func compact(data json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, data) != nil {
-		return oneLine(string(data))
-	}
-	return harmless(b.String())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/inkling-go/inkling/internal/chat"
@@ -18,6 +19,7 @@ type conversationJSON struct {
 	Tools    []chat.Tool   `json:"tools,omitempty"`
 }
 
+// messageJSON is a message in the form of OpenAI's API.
 type messageJSON struct {
 	Role       string     `json:"role"`
 	Content    any        `json:"content"` // a string, []partJSON, any JSON of a tool, or null
@@ -37,6 +39,18 @@ type partJSON struct {
 	Frames int     `json:"num_frames,omitempty"`
 }
 
+// toolCall is a call in the form of OpenAI's API.
+type toolCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"` // "function"
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, in a string as OpenAI has it
+}
+
 // writeConversation writes a conversation as chat.ParseMessages reads it.
 func writeConversation(w io.Writer, c chat.Conversation) error {
 	out := conversationJSON{Messages: messagesJSON(c.Messages), Tools: c.Tools}
@@ -46,6 +60,7 @@ func writeConversation(w io.Writer, c chat.Conversation) error {
 	return enc.Encode(out)
 }
 
+// messagesJSON is a list in that form.
 func messagesJSON(messages []chat.Message) []messageJSON {
 	out := make([]messageJSON, 0, len(messages))
 	for _, m := range messages {
@@ -81,6 +96,24 @@ func contentJSON(m chat.Message) any {
 		parts = append(parts, j)
 	}
 	return parts
+}
+
+// toolCalls is a list in that form, of none [].
+func toolCalls(calls []chat.ToolCall) []toolCall {
+	out := make([]toolCall, 0, len(calls)) // [] and not null without any
+	for _, c := range calls {
+		out = append(out, toolCall{c.ID, "function", function{c.Name, string(c.Arguments)}})
+	}
+	return out
+}
+
+// textMessage is a message with media and a text, either of which may be missing.
+func textMessage(role string, media []chat.Part, text string) chat.Message {
+	m := chat.Message{Role: role, Content: slices.Clone(media), List: len(media) > 0}
+	if text != "" {
+		m.Content = append(m.Content, chat.Part{Kind: chat.Text, Text: text})
+	}
+	return m
 }
 
 // messageText is the text of a message, without its media.

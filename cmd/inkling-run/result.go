@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
 )
 
@@ -26,17 +25,6 @@ type result struct {
 	Messages    []messageJSON `json:"messages,omitempty"` // that were added, with --tool-exec
 	Devices     []string      `json:"devices,omitempty"`  // that the model is on, the main one first
 	GraphSplits int           `json:"graph_splits,omitempty"`
-}
-
-type toolCall struct {
-	ID       string   `json:"id"`
-	Type     string   `json:"type"` // "function"
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON, in a string as OpenAI has it
 }
 
 type usage struct {
@@ -99,14 +87,6 @@ func (r *result) addDevices(ctx context.Context, e *engine.Engine) (err error) {
 	}
 	r.GraphSplits, err = e.Splits(ctx)
 	return err
-}
-
-func toolCalls(calls []chat.ToolCall) []toolCall {
-	out := make([]toolCall, 0, len(calls)) // [] and not null without any
-	for _, c := range calls {
-		out = append(out, toolCall{c.ID, "function", function{c.Name, string(c.Arguments)}})
-	}
-	return out
 }
 
 func timingsOf(res *engine.Result, load time.Duration) timings {

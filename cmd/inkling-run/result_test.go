@@ -13,7 +13,7 @@ import (
 )
 
 func TestResultJSON(t *testing.T) {
-	s := &session{runOptions: &runOptions{}, load: 1500 * time.Microsecond, settings: engine.Sampling{Seed: 7}}
+	s := &session{sessionOptions: &sessionOptions{}, load: 1500 * time.Microsecond, settings: engine.Sampling{Seed: 7}}
 	full := &engine.Result{
 		Text: "<b> & 中", Reasoning: "hm",
 		ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "f", Arguments: json.RawMessage(`{"x": 1.0}`)}},

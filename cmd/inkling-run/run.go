@@ -80,7 +80,7 @@ func runOnce(ctx context.Context, o *runOptions) error {
 	if err := o.readInput(); err != nil {
 		return err
 	}
-	s, err := openSession(ctx, o)
+	s, err := openSession(ctx, &o.sessionOptions)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func runOnce(ctx context.Context, o *runOptions) error {
 func runChat(ctx context.Context, o *runOptions) error {
 	var s *session
 	err := abandonable(ctx, func(ctx context.Context) (err error) {
-		s, err = openSession(ctx, o)
+		s, err = openSession(ctx, &o.sessionOptions)
 		return err
 	})
 	if err != nil {

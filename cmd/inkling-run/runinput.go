@@ -4,20 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
 )
-
-// textMessage is a message with media and a text, either of which may be missing.
-func textMessage(role string, media []chat.Part, text string) chat.Message {
-	m := chat.Message{Role: role, Content: slices.Clone(media), List: len(media) > 0}
-	if text != "" {
-		m.Content = append(m.Content, chat.Part{Kind: chat.Text, Text: text})
-	}
-	return m
-}
 
 // readInput completes the request: with the prompt of the command line and
 // standard input, or with the file of messages.
@@ -76,17 +66,4 @@ func (o *runOptions) blame(err error) error {
 		return fmt.Errorf("%s: %w", o.messagesName, err)
 	}
 	return err
-}
-
-// media is the first medium that the model is going to be given, if any.
-func (o *runOptions) media() (chat.Part, bool) {
-	parts := slices.Clone(o.attached)
-	for _, m := range o.request.Conversation.Messages {
-		parts = append(parts, m.Content...)
-	}
-	i := slices.IndexFunc(parts, func(p chat.Part) bool { return p.Kind != chat.Text })
-	if i < 0 {
-		return chat.Part{}, false
-	}
-	return parts[i], true
 }

@@ -3,39 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/engine"
-	"github.com/inkling-go/inkling/internal/store"
 )
 
 // runOptions are the command line of run.
 type runOptions struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	sessionOptions
 
-	model    string // GGUF file, checkpoint folder, or name of a stored model
 	prompt   []string
-	messages string      // file with the conversation
-	attached []chat.Part // media of the prompt
-	chat     bool        // no prompt, and a person to ask for one
-
-	stored *store.Model           // what the model's name stands for, set by openSession; nil for a path
-	given  func(flag string) bool // whether an option is on the command line
-
-	engine   engine.Options // Model is set by openSession
-	request  engine.Request // what all requests have in common; the conversation is its beginning
-	sampling func(engine.Sampling) engine.Sampling
-
-	tools toolOptions
+	messages string // file with the conversation
+	chat     bool   // no prompt, and a person to ask for one
 
 	messagesName string // of the file that was read, for errors
-
-	json, showSpecial, hideThinking, plain, noHistory, verbose, quiet bool
 }
 
 // runOptionsFrom checks the command line.
@@ -43,14 +28,14 @@ func runOptionsFrom(c *cli.Context) (*runOptions, error) {
 	if c.NArg() == 0 {
 		return nil, usagef("no model; inkling-run run --help says more")
 	}
-	o := &runOptions{
+	o := &runOptions{prompt: c.Args().Tail(), messages: c.String("messages")}
+	o.sessionOptions = sessionOptions{
 		stdin: c.App.Reader, stdout: c.App.Writer, stderr: c.App.ErrWriter,
 		given: c.IsSet,
-		model: c.Args().First(), prompt: c.Args().Tail(), messages: c.String("messages"),
+		model: c.Args().First(), attached: attachedParts(c),
 		json: c.Bool("json"), showSpecial: c.Bool("show-special"), hideThinking: c.Bool("hide-thinking"),
 		plain: c.Bool("no-markdown"), noHistory: c.Bool("no-history"), verbose: c.Bool("verbose"),
 	}
-	o.attached = attachedParts(c)
 	if err := errors.Join(o.checkPrompt(c), o.setEngine(c), o.setSampling(c), o.setRequest(c), o.setMedia(c), o.setTools(c)); err != nil {
 		return nil, err
 	}
@@ -181,5 +166,32 @@ func (o *runOptions) setMedia(c *cli.Context) error {
 	}
 	o.request.Limits, o.request.Video, o.request.Video.Layout = s.limits, s.video, layout
 	o.engine.ImageRescale, o.engine.MaxClipPatches = s.rescale, patches
+	return nil
+}
+
+// setTools reads the options about tools.
+func (o *runOptions) setTools(c *cli.Context) error {
+	o.tools = toolOptions{
+		exec: c.String("tool-exec"), yes: c.Bool("yes"), rounds: c.Int("tool-rounds"), timeout: c.Duration("tool-timeout"),
+	}
+	switch file := c.String("tools"); {
+	case o.tools.rounds < 1:
+		return usagef("--tool-rounds %d: want at least 1", o.tools.rounds)
+	case o.tools.timeout <= 0:
+		return usagef("--tool-timeout %s: want more than 0", o.tools.timeout)
+	case c.IsSet("tool-exec") && strings.TrimSpace(o.tools.exec) == "":
+		return usagef("--tool-exec: no command")
+	case o.tools.exec != "" && file == "" && o.messages == "" && !isTerminal(o.stdin):
+		return usagef("--tool-exec: no tools; --tools declares them")
+	case o.tools.exec != "" && !o.tools.yes && !o.canAsk():
+		return usagef("--tool-exec asks before each call, for which it needs a terminal; --yes carries them out without")
+	case file != "":
+		name, data, err := readInputFile(file, nil)
+		if err != nil {
+			return err
+		}
+		o.request.Conversation.Tools, err = parseTools(name, data)
+		return err
+	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/inkling-go/inkling/binding"
@@ -16,7 +15,7 @@ import (
 
 // session is a loaded model with the options that it is asked by.
 type session struct {
-	*runOptions
+	*sessionOptions
 	eng      *engine.Engine
 	settings engine.Sampling
 	load     time.Duration // that loading took, without a conversion
@@ -29,7 +28,7 @@ type session struct {
 }
 
 // openSession loads the model, after converting it if it is a checkpoint.
-func openSession(ctx context.Context, o *runOptions) (*session, error) {
+func openSession(ctx context.Context, o *sessionOptions) (*session, error) {
 	opt, err := o.files(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func openSession(ctx context.Context, o *runOptions) (*session, error) {
 		defaults = storedSampling(o.stored.Params, defaults)
 	}
 	s := &session{
-		runOptions: o, eng: eng, settings: o.sampling(defaults), load: time.Since(start), path: opt.Model,
+		sessionOptions: o, eng: eng, settings: o.sampling(defaults), load: time.Since(start), path: opt.Model,
 		allowed: map[string]bool{},
 	}
 	if o.canAsk() {
@@ -58,20 +57,11 @@ func openSession(ctx context.Context, o *runOptions) (*session, error) {
 	return s, nil
 }
 
-// newLines reads from the person at the terminal.
-func (o *runOptions) newLines() *lineReader {
-	out := o.stdout
-	if !isTerminal(out) {
-		out = o.stderr
-	}
-	return newLineReader(o.stdin.(*os.File), out.(*os.File), &chatHistory{}) // canAsk has seen that they are files
-}
-
 func (s *session) close() { s.eng.Close() }
 
 // files says what to load. That media need a projector is said here, before
 // anything is.
-func (o *runOptions) files(ctx context.Context) (engine.Options, error) {
+func (o *sessionOptions) files(ctx context.Context) (engine.Options, error) {
 	found, err := resolveModel(ctx, o.model, o.stderr)
 	if err != nil {
 		return engine.Options{}, err

@@ -11,7 +11,7 @@ import (
 
 // adopt takes over what a model of the store brings along. What the command line
 // says comes before it.
-func (o *runOptions) adopt(m *store.Model) {
+func (o *sessionOptions) adopt(m *store.Model) {
 	for _, p := range []struct {
 		flag string
 		from *int

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -67,6 +69,15 @@ func harmless(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// compact is JSON on one line, for people.
+func compact(data json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, data) != nil {
+		return oneLine(string(data))
+	}
+	return harmless(b.String())
 }
 
 // statusLine is a line on a terminal that is written over, and gone in the end.

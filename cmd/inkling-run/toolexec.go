@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/inkling-go/inkling/internal/chat"
 )
 
@@ -27,36 +25,6 @@ type toolOptions struct {
 	yes     bool   // without asking
 	rounds  int    // answers with calls before one without
 	timeout time.Duration
-}
-
-// setTools reads the options about tools.
-func (o *runOptions) setTools(c *cli.Context) error {
-	o.tools = toolOptions{c.String("tool-exec"), c.Bool("yes"), c.Int("tool-rounds"), c.Duration("tool-timeout")}
-	switch file := c.String("tools"); {
-	case o.tools.rounds < 1:
-		return usagef("--tool-rounds %d: want at least 1", o.tools.rounds)
-	case o.tools.timeout <= 0:
-		return usagef("--tool-timeout %s: want more than 0", o.tools.timeout)
-	case c.IsSet("tool-exec") && strings.TrimSpace(o.tools.exec) == "":
-		return usagef("--tool-exec: no command")
-	case o.tools.exec != "" && file == "" && o.messages == "" && !isTerminal(o.stdin):
-		return usagef("--tool-exec: no tools; --tools declares them")
-	case o.tools.exec != "" && !o.tools.yes && !o.canAsk():
-		return usagef("--tool-exec asks before each call, for which it needs a terminal; --yes carries them out without")
-	case file != "":
-		name, data, err := readInputFile(file, nil)
-		if err != nil {
-			return err
-		}
-		o.request.Conversation.Tools, err = parseTools(name, data)
-		return err
-	}
-	return nil
-}
-
-// canAsk reports whether there is a person to ask.
-func (o *runOptions) canAsk() bool {
-	return isTerminal(o.stdin) && (isTerminal(o.stdout) || isTerminal(o.stderr))
 }
 
 // run carries out a call by the command and returns what the model is told: what
