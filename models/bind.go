@@ -47,11 +47,11 @@ func (w *Weights) Close() {
 // Bind fills the *binding.Tensor fields of the struct that model points to.
 //
 // A field's tag gguf:"attn_q.weight" names its tensor; the tags of the structs
-// around it are put in front with dots, and a slice adds the index. The tag
-// ne:"n_embd,n_head*head_dim" is the shape in ggml's order, in names that Dims
-// gives values to; a sum or product of names and numbers is allowed. The
-// options ",optional" and ",f32" after the name say that the tensor may be
-// missing, and that no other type will do.
+// around it are put in front with dots, and a slice adds the index; nil elements
+// are passed over. The tag ne:"n_embd,n_head*head_dim" is the shape in ggml's order,
+// in names that Dims gives values to; a sum or product of names and numbers is
+// allowed. The options ",optional" and ",f32" after the name say that the tensor may
+// be missing, and that no other type will do.
 //
 // A tensor that is missing or has another shape is an error; so is a tensor in
 // the file that no field names, unless extra allows it.
@@ -154,6 +154,9 @@ func collect(v reflect.Value, prefix string, dims Dims, ws *[]wanted) error {
 			})
 		case value.Kind() == reflect.Slice:
 			for j := range value.Len() {
+				if e := value.Index(j); e.Kind() == reflect.Pointer && e.IsNil() {
+					continue // not wanted of this file
+				}
 				if err := collect(reflect.Indirect(value.Index(j)), join(name, strconv.Itoa(j)), dims, ws); err != nil {
 					return err
 				}

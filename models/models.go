@@ -48,9 +48,10 @@ type Params struct {
 	// knows no such factor refuses another value.
 	ImageRescale float64
 
-	// MTP holds layers for multi-token prediction that belong to the model, of
-	// which up to MTPDepths are loaded; nil: none. It stays in use until the
-	// model is closed. An architecture that has no such layers refuses it.
+	// MTP holds layers for multi-token prediction that belong to the model; nil:
+	// those of the model's own file, if it has any. Up to MTPDepths are loaded. It
+	// stays in use until the model is closed. An architecture that has no such
+	// layers refuses it.
 	MTP       *File
 	MTPDepths int
 }

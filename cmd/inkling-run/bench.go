@@ -52,7 +52,7 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "parallel", Aliases: []string{"np"}, Value: "1", Usage: "sequences at once, a `LIST`"},
 			&cli.StringFlag{Name: "draft", Value: "0", Usage: "tokens guessed ahead in each step of an answer, a `LIST`"},
 			&cli.StringFlag{Name: "accept", Value: "0.85,0.7,0.6", Usage: "`RATES` by which guesses count as right, by how far ahead they are; the last one holds beyond"},
-			&cli.StringFlag{Name: "mtp", Usage: "guess by the layers for multi-token prediction in `FILE`, or off for guesses that cost nothing", DefaultText: "the file beside the model"},
+			&cli.StringFlag{Name: "mtp", Usage: "guess by the layers for multi-token prediction in `FILE`, or off for guesses that cost nothing", DefaultText: "the model's own, or the file beside it"},
 			&cli.IntFlag{Name: "repetitions", Aliases: []string{"r"}, Value: 5, Usage: "measure each `N` times"},
 			&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "compute with `N` threads", DefaultText: "one per core"},
 			&cli.IntFlag{Name: "ubatch-size", Value: 512, Usage: "compute `N` tokens of a prompt at a time"},
@@ -295,14 +295,12 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 
 // setMTP chooses what guesses are made by, if any are.
 func (o *benchOptions) setMTP(l *bench.Loading, model string) (err error) {
-	if l.Depths = slices.Max(o.bench.Draft); l.Depths == 0 || o.c.String("mtp") == "off" {
-		l.MTP = ""
+	file := o.c.String("mtp")
+	if l.Depths = slices.Max(o.bench.Draft); l.Depths == 0 || file == "off" {
+		l.MTP, l.Depths = "", 0
 		return nil
 	}
-	if file := o.c.String("mtp"); file != "" {
-		l.MTP = file
-	}
-	if l.MTP == "" {
+	if l.MTP = cmp.Or(file, l.MTP); l.MTP == "" {
 		l.MTP, err = engine.FindMTP(model)
 	}
 	return err

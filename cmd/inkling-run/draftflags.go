@@ -11,7 +11,7 @@ import (
 // draftFlags are the options for guessing tokens ahead.
 func draftFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "mtp", Usage: "guess tokens ahead by the layers for multi-token prediction in `FILE`, or off; what is generated stays the same", DefaultText: "the file beside the model"},
+		&cli.StringFlag{Name: "mtp", Usage: "guess tokens ahead by the layers for multi-token prediction in `FILE`, or off; what is generated stays the same", DefaultText: "the model's own, or the file beside it"},
 		&cli.StringFlag{Name: "draft", Value: "auto", Usage: "guess `N` tokens ahead, 0 for none, auto for as many as make it faster; with a number and no MTP file, by --ngram"},
 		&cli.BoolFlag{Name: "ngram", Usage: "guess that what the text says a second time goes on as the first time, in place of MTP"},
 	}

@@ -22,7 +22,8 @@ type Costs struct {
 }
 
 // ReadCosts adds up the tensors of a file by their use. Of the embedding table a
-// token reads one row, which is not counted, unless the table is the output too.
+// token reads one row, which is not counted, unless the table is the output too;
+// layers for multi-token prediction are not the model's.
 func ReadCosts(f *models.File, m models.Model, kv binding.DType) (c Costs, err error) {
 	arch, err := f.Str("general.architecture")
 	if err != nil {
@@ -43,7 +44,7 @@ func ReadCosts(f *models.File, m models.Model, kv binding.DType) (c Costs, err e
 	_, hasOutput := f.Tensor("output.weight")
 	for _, t := range f.Tensors() {
 		switch {
-		case t.Name == "token_embd.weight" && hasOutput:
+		case t.Name == "token_embd.weight" && hasOutput, isAhead(t, m.Config().Layers):
 		case isExpert(t) && experts > 0:
 			c.Expert += t.Size / int64(experts)
 		default:
@@ -56,6 +57,13 @@ func ReadCosts(f *models.File, m models.Model, kv binding.DType) (c Costs, err e
 // isExpert reports whether a tensor is a bank of experts that tokens choose from;
 // shared ones (shexp) are used by all.
 func isExpert(t gguf.TensorInfo) bool { return strings.Contains(t.Name, "_exps.") }
+
+// isAhead reports whether a tensor is in a block behind a model's layers.
+func isAhead(t gguf.TensorInfo, layers int) bool {
+	var i int
+	_, err := fmt.Sscanf(t.Name, "blk.%d.", &i)
+	return err == nil && i >= layers
+}
 
 // measureKV finds the size of keys and values at two lengths. Layers with a window
 // have the same at both.

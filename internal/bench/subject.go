@@ -33,7 +33,7 @@ type Loading struct {
 	Devices devices.Options
 	Context int    // positions of the largest test, all sequences together
 	UBatch  int    // rows of the largest step
-	MTP     string // GGUF of layers for multi-token prediction; empty: none
+	MTP     string // GGUF of layers for multi-token prediction; empty: the model's own
 	Depths  int    // of them, that are loaded
 	MakeUp  bool   // weights instead of reading them
 	Seed    uint64 // of those

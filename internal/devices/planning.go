@@ -38,6 +38,7 @@ func newPlanning(o Options, s Subject, gpus []binding.Device) (*planning, error)
 	if err != nil {
 		return nil, err
 	}
+	layers -= int64(models.OwnDepths(s.Model)) // those are beside the output
 	p := &planning{Options: o, Subject: s, layers: int(layers), ngl: -1}
 	switch n, err := strconv.Atoi(o.GPULayers); {
 	case o.GPULayers == "" || o.GPULayers == "auto":

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inkling-go/inkling/models"
 )
 
 // companion is a kind of file that lies beside a model: KIND-NAME-TYPE.gguf.
@@ -25,9 +28,23 @@ var (
 // several of one type may be meant. A link that has none beside it is followed.
 func FindProjector(model string) (string, error) { return projectorFile.find(model) }
 
-// FindMTP looks in the same way for the layers for multi-token prediction. Of
-// several types the smallest that guesses as well is taken.
-func FindMTP(model string) (string, error) { return mtpFile.find(model) }
+// FindMTP looks in the same way for the layers for multi-token prediction, unless
+// the model's own file holds them. Of several types the smallest that guesses as
+// well is taken.
+func FindMTP(model string) (string, error) {
+	path, err := mtpFile.find(model)
+	if path == "" || err != nil {
+		return path, err
+	}
+	f, err := models.OpenFile(model)
+	if err != nil {
+		return "", err
+	}
+	if models.OwnDepths(f) > 0 {
+		path = ""
+	}
+	return path, errors.Join(err, f.Close())
+}
 
 func (k companion) find(model string) (string, error) {
 	found, err := k.beside(model)

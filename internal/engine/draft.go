@@ -29,11 +29,12 @@ func (o *Options) checkDraft() error {
 	return nil
 }
 
-// openMTP opens the layers for multi-token prediction, if they are wanted and there.
+// openMTP opens the file of the layers for multi-token prediction, if they are
+// wanted and not in the model's own.
 func (e *Engine) openMTP() (err error) {
 	path := e.opt.MTP
 	switch {
-	case path == "off" || e.opt.Draft == NoDraft || e.opt.NGram:
+	case e.opt.depths() == 0:
 		return nil
 	case path == "":
 		if path, err = FindMTP(e.opt.Model); path == "" || err != nil {
@@ -46,7 +47,10 @@ func (e *Engine) openMTP() (err error) {
 
 // depths is how many of them are loaded.
 func (o *Options) depths() int {
-	if o.Draft > 0 {
+	switch {
+	case o.MTP == "off" || o.Draft == NoDraft || o.NGram:
+		return 0
+	case o.Draft > 0:
 		return o.Draft
 	}
 	return autoDepths

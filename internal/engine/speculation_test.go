@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/grammar"
+	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -303,6 +305,51 @@ func TestGuessesKeepTheDistribution(t *testing.T) {
 	t.Logf("chi-square %.1f of %d outcomes, limit %.1f", chi, cells, limit)
 	if cells < 8 || chi > limit {
 		t.Errorf("chi-square %.1f of %d outcomes, want at most %.1f of at least 8", chi, cells, limit)
+	}
+}
+
+// TestOneFile: depths in the model's own file are found there and guess as those in
+// a file beside it, unless they are switched off.
+func TestOneFile(t *testing.T) {
+	text := convertOnce(t, "f32", "inkling-tiny")
+	beside, err := FindMTP(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := testutil.OneFile(t, text, beside)
+	it := readItems(t)[3]
+	var want Drafts
+	for _, tc := range []struct {
+		name string
+		o    Options
+		most int
+	}{
+		{"two files", Options{Model: text, Draft: 2}, 2},
+		{"one file", Options{Model: path, Draft: 2}, 2},
+		{"the other file's in place of its own", Options{Model: path, MTP: beside, Draft: 2}, 2},
+		{"off", Options{Model: path, MTP: "off"}, 0},
+		{"no guesses", Options{Model: path, Draft: NoDraft}, 0},
+		{"repetition in place of depths", Options{Model: path, NGram: true}, autoNGram},
+	} {
+		tc.o.KV, tc.o.Threads, tc.o.Context = binding.F32, 1, 2048
+		tc.o.MMProj = filepath.Join(filepath.Dir(text), "mmproj-inkling-tiny-F32.gguf")
+		e, err := Open(context.Background(), tc.o)
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if e.sched.spec.most != tc.most {
+			t.Errorf("%s: %d tokens ahead, want %d", tc.name, e.sched.spec.most, tc.most)
+		}
+		switch d := it.answerWith(t, e).Drafts; {
+		case tc.name == "two files":
+			want = d
+		case tc.most == 2 && !cmp.Equal(d, want):
+			t.Errorf("%s: guesses %+v, want %+v", tc.name, d, want)
+		}
+		e.Close()
+	}
+	if want.Rounds == 0 {
+		t.Error("nothing was guessed")
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 type config struct {
 	blockCount, contextLength, embd, vocab, unpadded int
 
+	first int // the number of layer 0 in the file
+	ahead int // blocks of the file behind the model's, for multi-token prediction
+
 	nHead                  int
 	nHeadKV                []int // per layer
 	headDim, headDimSWA    int   // of full and of sliding layers
@@ -44,11 +47,12 @@ type keyReader struct {
 	f *gguf.File
 }
 
-// readConfig reads and checks every key of the text file.
+// readConfig reads and checks every key of a file, for all of its blocks.
 func readConfig(f *gguf.File) (*config, error) {
 	r := keyReader{models.NewKeys(f, prefix), f}
 	c := &config{
 		blockCount:      r.Int("block_count", 1),
+		ahead:           models.OwnDepths(f),
 		contextLength:   r.Int("context_length", 1),
 		embd:            r.Int("embedding_length", 1),
 		vocab:           r.IntOr("vocab_size", 1, 0),
@@ -69,10 +73,10 @@ func readConfig(f *gguf.File) (*config, error) {
 	}
 	c.headDimSWA = r.IntOr("attention.key_length_swa", 1, c.headDim)
 	r.readValueLengths(c)
-	if c.denseBlocks > 0 {
+	if c.denseBlocks > 0 || c.ahead > 0 { // depths are dense
 		c.ff = r.Int("feed_forward_length", 1)
 	}
-	if c.denseBlocks < c.blockCount {
+	if c.denseBlocks < c.blockCount-c.ahead {
 		c.ffExp = r.Int("expert_feed_forward_length", 1)
 		c.nExpert = r.Int("expert_count", 1)
 		c.nExpertUsed = r.Int("expert_used_count", 1)
@@ -144,6 +148,12 @@ func (r keyReader) check(c *config) {
 	if gate := r.IntOr("expert_gating_func", 0, 2); r.Err() == nil && gate != 2 {
 		r.Failf("expert_gating_func", "%d, want 2 (sigmoid)", gate)
 	}
+	if isText(r.f) && c.ahead == c.blockCount {
+		r.Failf("block_count", "%d, and all of these blocks are for multi-token prediction", c.blockCount)
+	}
+	if n := r.IntOr("nextn_predict_layers", 0, 0); r.Err() == nil && c.ahead > 0 && n != c.ahead {
+		r.Failf("nextn_predict_layers", "%d, but %d blocks have an nextn.eh_proj.weight", n, c.ahead)
+	}
 	if c.denseBlocks > c.blockCount {
 		r.Failf("dense_block_count", "%d of %d layers", c.denseBlocks, c.blockCount)
 	}
@@ -161,6 +171,18 @@ func (r keyReader) check(c *config) {
 	if c.unpadded == 0 {
 		c.unpadded = c.vocab
 	}
+}
+
+// trunk is the model without the blocks for multi-token prediction.
+func (c *config) trunk() *config { return c.blocks(0, c.blockCount-c.ahead) }
+
+// blocks describes n layers from layer first on, which becomes layer 0.
+func (c *config) blocks(first, n int) *config {
+	part := *c
+	part.first, part.blockCount, part.ahead = c.first+first, n, 0
+	part.denseBlocks = min(max(c.denseBlocks-first, 0), n)
+	part.nHeadKV, part.sliding = c.nHeadKV[first:first+n], c.sliding[first:first+n]
+	return &part
 }
 
 // headDimOf is the head size of layer i.

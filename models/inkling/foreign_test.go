@@ -120,7 +120,13 @@ func TestForeignText(t *testing.T) {
 			prefix + "nextn_predict_layers": uint32(1), prefix + "block_count": uint32(9),
 			prefix + "attention.head_count_kv":          []int32{4, 2, 4, 4, 4, 2, 4, 2, 4},
 			prefix + "attention.sliding_window_pattern": []bool{true, false, true, true, true, false, true, false, true},
-		}, with("output_norm.weight", vector("blk.8.nextn.eh_proj.weight")), `tensor "blk.8.attn_norm.weight"`},
+		}, with("output_norm.weight", vector("blk.8.nextn.eh_proj.weight")), ""},
+		{"counted by another number", map[string]any{
+			prefix + "nextn_predict_layers": uint32(2), prefix + "block_count": uint32(9),
+			prefix + "attention.head_count_kv":          []int32{4, 2, 4, 4, 4, 2, 4, 2, 4},
+			prefix + "attention.sliding_window_pattern": []bool{true, false, true, true, true, false, true, false, true},
+		}, with("output_norm.weight", vector("blk.8.nextn.eh_proj.weight")), `key "inkling.nextn_predict_layers": 2, but 1 blocks`},
+		{"counted, but left out", map[string]any{prefix + "nextn_predict_layers": uint32(2)}, nil, ""},
 		{"another architecture", map[string]any{"general.architecture": "inkling2"}, nil, `architecture "inkling2" is not supported`},
 	} {
 		tc.run(t, "random-F32.gguf", func(path string) (func(), error) {

@@ -30,18 +30,22 @@ func open(f *gguf.File, p models.Params) (models.Model, error) {
 	if isMTP(f) {
 		return nil, &models.UnsupportedError{File: f.Path(), Msg: "holds layers for multi-token prediction, not a text model; name the text file and give this one by --mtp"}
 	}
-	cfg, err := readConfig(f)
+	all, err := readConfig(f)
 	if err != nil {
 		return nil, err
 	}
+	cfg := all.trunk()
 	cfg.devices = p.LayerDevices(cfg.blockCount)
 	m := &Model{cfg: cfg, be: p.Backend, exec: layers.NewExecutor[shape, []models.Batch](p.Backend)}
-	if m.w, m.own, err = bindWeights(f, cfg, p); err != nil {
+	if m.w, m.own, err = bindWeights(f, cfg, p, all.ahead); err != nil {
 		return nil, err
 	}
 	if m.derived, err = derive(p.Backend, cfg, m.w.Layers); err != nil {
 		m.own.Close()
 		return nil, fmt.Errorf("%s: %w", f.Path(), err)
+	}
+	if p.MTP == nil && all.ahead > 0 && p.MTPDepths > 0 {
+		p.MTP = f
 	}
 	if p.MTP != nil {
 		if m.mtp, err = openMTP(p.MTP, m, p); err != nil {

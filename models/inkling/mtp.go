@@ -27,7 +27,8 @@ type mtp struct {
 	onTap   layers.OnTap
 }
 
-// mtpWeights are the tensors of the file.
+// mtpWeights are the tensors of the file. The depths are its blocks; in a model's
+// own file they follow the model's.
 type mtpWeights struct {
 	Depths    []*depth        `gguf:"blk"`
 	ChainNorm *binding.Tensor `gguf:"nextn_chain_norm.weight,optional,f32" ne:"n_embd"`
@@ -44,41 +45,46 @@ type depth struct {
 // isMTP reports whether a file holds layers for multi-token prediction and no model.
 func isMTP(f *gguf.File) bool {
 	_, ok := f.Value(prefix + "nextn_predict_layers")
-	_, text := f.Tensor("token_embd.weight")
-	return ok && !text
+	return ok && !isText(f)
 }
 
-// openMTP loads the first p.MTPDepths depths of f for the model trunk.
+func isText(f *gguf.File) bool {
+	_, ok := f.Tensor("token_embd.weight")
+	return ok
+}
+
+// openMTP loads the first p.MTPDepths depths of f for the model trunk, whose own
+// file f may be.
 func openMTP(f *gguf.File, trunk *Model, p models.Params) (_ *mtp, err error) {
 	arch, err := f.Str("general.architecture")
 	if err != nil {
 		return nil, err
 	}
-	if arch != "inkling" || !isMTP(f) {
+	if arch != "inkling" || models.OwnDepths(f) == 0 {
 		return nil, &models.UnsupportedError{File: f.Path(), Msg: "holds no layers for multi-token prediction (an mtp-*.gguf file of convert-inkling does)"}
 	}
 	cfg, chain, err := readMTP(f, trunk.cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := cfg.blockCount
-	cfg.keep(min(all, p.MTPDepths, maxDepths))
+	first, all := cfg.first, cfg.blockCount
+	cfg = cfg.blocks(0, min(all, p.MTPDepths, maxDepths))
 	p.Place = p.Place.Behind() // all of it, beside what it goes on from
 	cfg.devices = p.LayerDevices(cfg.blockCount)
-	m := &mtp{trunk: trunk, cfg: cfg, w: &mtpWeights{}, exec: layers.NewExecutor[mtpShape, []window](p.Backend)}
+	m := &mtp{trunk: trunk, cfg: cfg, w: &mtpWeights{Depths: make([]*depth, first)}, exec: layers.NewExecutor[mtpShape, []window](p.Backend)}
 	var blocks []*layer
 	for i := range cfg.blockCount {
 		blocks = append(blocks, newLayer(cfg, i))
 		m.w.Depths = append(m.w.Depths, &depth{Block: blocks[i]})
 	}
 	m.own, err = models.Bind(m.w, f, p, cfg.dims(), func(name string) bool {
-		var i int
-		_, err := fmt.Sscanf(name, "blk.%d.", &i)
-		return err == nil && i >= cfg.blockCount && i < all
+		i, ok := blockOf(name)
+		return !ok && isText(f) || ok && i < first+all && (i < first || i >= first+cfg.blockCount)
 	})
 	if err != nil {
 		return nil, err
 	}
+	m.w.Depths = m.w.Depths[first:]
 	if m.derived, err = derive(p.Backend, cfg, blocks); err != nil {
 		m.own.Close()
 		return nil, fmt.Errorf("%s: %w", f.Path(), err)
@@ -90,14 +96,21 @@ func openMTP(f *gguf.File, trunk *Model, p models.Params) (_ *mtp, err error) {
 	return m, nil
 }
 
+// blockOf is the number of the block that a tensor belongs to, if it does to one.
+func blockOf(tensor string) (i int, ok bool) {
+	_, err := fmt.Sscanf(tensor, "blk.%d.", &i)
+	return i, err == nil
+}
+
 // readMTP reads the keys and compares them with those of the model.
 func readMTP(f *gguf.File, trunk *config) (c *config, chain bool, err error) {
 	if c, err = readConfig(f); err != nil {
 		return nil, false, err
 	}
 	r := models.NewKeys(f, prefix)
-	if n := r.Int("nextn_predict_layers", 1); r.Err() == nil && (n != c.blockCount || n != c.denseBlocks) {
-		r.Failf("nextn_predict_layers", "%d, want block_count %d and dense_block_count %d", n, c.blockCount, c.denseBlocks)
+	n := models.OwnDepths(f)
+	if !isText(f) && (n != c.blockCount || n != c.denseBlocks) {
+		r.Failf("block_count", "%d, and dense_block_count %d, of a file with %d layers for multi-token prediction", c.blockCount, c.denseBlocks, n)
 	}
 	chain = r.BoolOr("nextn_chain_norm", false)
 	for _, k := range []struct {
@@ -108,14 +121,12 @@ func readMTP(f *gguf.File, trunk *config) (c *config, chain bool, err error) {
 			r.Failf(k.key, "%d, but the model has %d: the two files are of different models", k.got, k.model)
 		}
 	}
-	c.contextLength = trunk.contextLength
-	return c, chain, r.Err()
-}
-
-// keep leaves the first n layers.
-func (c *config) keep(n int) {
-	c.blockCount, c.denseBlocks = n, n
-	c.nHeadKV, c.sliding = c.nHeadKV[:n], c.sliding[:n]
+	if r.Err() != nil {
+		return nil, false, r.Err()
+	}
+	c = c.blocks(c.blockCount-n, n)
+	c.denseBlocks, c.contextLength = n, trunk.contextLength
+	return c, chain, nil
 }
 
 func (m *mtp) weightBytes() int64 {

@@ -76,13 +76,17 @@ type moe struct {
 	DownShex *binding.Tensor `gguf:"ffn_down_shexp.weight" ne:"n_ff_exp,n_embd,n_expert_shared"`
 }
 
-// bindWeights opens the tensors of f on the backend's device.
-func bindWeights(f *gguf.File, c *config, p models.Params) (*weights, *models.Weights, error) {
+// bindWeights opens the tensors of f on the backend's device. The ahead blocks
+// behind the model's own are left for openMTP.
+func bindWeights(f *gguf.File, c *config, p models.Params, ahead int) (*weights, *models.Weights, error) {
 	w := &weights{embdOn: p.EmbeddingDevice(), outputOn: p.OutputDevice()}
 	for i := range c.blockCount {
 		w.Layers = append(w.Layers, newLayer(c, i))
 	}
-	own, err := models.Bind(w, f, p, c.dims(), nil)
+	own, err := models.Bind(w, f, p, c.dims(), func(name string) bool {
+		i, ok := blockOf(name)
+		return ok && i >= c.blockCount && i < c.blockCount+ahead || ahead > 0 && name == "nextn_chain_norm.weight"
+	})
 	return w, own, err
 }
 
