@@ -24,9 +24,9 @@ const DefaultCacheRAM = 2 << 30
 // Options says which model to load and how.
 type Options struct {
 	Model  string // text GGUF
-	MMProj string // projector GGUF; empty: the model's own, or the one beside it, if there is exactly one; "off": none
+	MMProj string // projector GGUF; empty: the one beside the model, if there is exactly one; "off": none
 
-	MTP   string // GGUF of layers for multi-token prediction; empty: the one beside the model, if there is exactly one; "off": none
+	MTP   string // GGUF of layers for multi-token prediction; empty: the model's own, or the one beside it, if there is exactly one; "off": none
 	Draft int    // tokens to guess ahead of each step: at most so many; 0: as many as pay, by MTP only; NoDraft: none
 	NGram bool   // guess by what the text holds already, in place of MTP; without MTP a positive Draft implies it
 
@@ -98,7 +98,6 @@ type Engine struct {
 	never    []int32
 	defaults Sampling
 	steer    steering
-	calls    callGrammars
 	cache    models.Cache
 	sched    *scheduler // the owner's
 	mail     *mailbox
