@@ -17,7 +17,7 @@ import (
 func openChat(t *testing.T, env []string, args ...string) *terminal {
 	t.Helper()
 	term := openTerminalIn(t, env, append([]string{"run", filepath.Join(models, "tiny-F32.gguf"), "-t", "1"}, args...)...)
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	return term
 }
 
@@ -111,16 +111,16 @@ func TestChatSettings(t *testing.T) {
 
 	// A system message of two lines, and a message.
 	term.send("/set system \"\"\"You are\r")
-	term.await(promptMore)
+	term.await(chatMore)
 	term.send("Inkling Tiny.\"\"\"\r")
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	term.try([]exchange{{"/show system", []string{"You are\r\nInkling Tiny.\r\n"}, nil}})
 	term.send("\"\"\"Which month comes\r")
-	term.await(promptMore)
+	term.await(chatMore)
 	term.send("after September?\r")
-	term.await(promptMore)
+	term.await(chatMore)
 	term.send("\"\"\"\r")
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	term.try([]exchange{{"/show messages", []string{"user: Which month comes\r\nafter September?\r\n"}, nil}})
 	term.leave()
 }
@@ -173,7 +173,7 @@ func TestChatFiles(t *testing.T) {
 			term.send("\r")
 		}
 		term.await("not saved")
-		term.await("\x1b[?2004h" + promptLine)
+		term.await("\x1b[?2004h" + chatPrompt)
 	}
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("the file is another one (%v)", err)
@@ -182,7 +182,7 @@ func TestChatFiles(t *testing.T) {
 	term.await("Write over it? [y/N] ")
 	term.send("y\r")
 	term.await("6 messages are in ")
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	term.leave()
 
 	term = openChat(t, env)
@@ -212,7 +212,7 @@ func TestChatHistory(t *testing.T) {
 
 	term = openChat(t, env, "--no-history")
 	term.send(arrowUp + "\r")
-	term.await("\x1b[?2004h" + promptLine) // there is none
+	term.await("\x1b[?2004h" + chatPrompt) // there is none
 	term.enter("/effort max")
 	term.leave()
 
@@ -221,7 +221,7 @@ func TestChatHistory(t *testing.T) {
 	term.await("/set nohistory")
 	term.send(arrowUp + "\r")
 	term.await("The sea is blue.")
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	term.leave()
 
 	want := "/effort none\nWhat is the colour of the sea?\n/set nohistory\nWhat is the colour of the sea?\n/bye\n"
@@ -260,7 +260,7 @@ func TestChatContext(t *testing.T) {
 func TestChatPlain(t *testing.T) {
 	term := openChat(t, []string{"INKLING_HOME=" + t.TempDir(), "NO_COLOR=1"})
 	got := term.enter("What is the colour of the sea?")
-	if !strings.Contains(got, "The sea is blue.\r\n") || strings.Contains(got, dimOn) {
+	if !strings.Contains(got, "The sea is blue.\r\n") || strings.Contains(got, dimmed) {
 		t.Errorf("with NO_COLOR: %q", got)
 	}
 	term.leave()
@@ -311,7 +311,7 @@ func TestChatTools(t *testing.T) {
 		term.await("Run play_music? [y]es, [N]o, [a]lways: ")
 		term.send(tc.answer)
 		term.await(tc.want)
-		term.await("\x1b[?2004h" + promptLine)
+		term.await("\x1b[?2004h" + chatPrompt)
 		if got := calls(); got != tc.calls {
 			t.Errorf("after %q: %d calls, want %d", tc.answer, got, tc.calls)
 		}
@@ -334,7 +334,7 @@ func TestChatToolsByHand(t *testing.T) {
 	term.await("result of play_music: ")
 	term.send(`{"status":"playing"}` + "\r")
 	term.await("I am playing music by Uma.")
-	term.await("\x1b[?2004h" + promptLine)
+	term.await("\x1b[?2004h" + chatPrompt)
 	term.try([]exchange{
 		{"/show messages", []string{`calls play_music {"artist":"Uma"}`, `tool: {"status":"playing"}`}, nil},
 		{"/tools off", []string{"no tools"}, nil},

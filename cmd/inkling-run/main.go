@@ -41,9 +41,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	fmt.Fprintf(stderr, "inkling-run: %s\n", oneLine(err.Error()))
-	var usage *usageError
+	var wrong *usageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &wrong):
 		return exitUsage
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted

@@ -12,8 +12,11 @@ import (
 	"github.com/inkling-go/inkling/internal/chat"
 )
 
+// kindName is the word for a kind of media, for one and for several.
+type kindName struct{ one, many string }
+
 // kindNames are the words for media.
-var kindNames = map[chat.Kind]struct{ one, many string }{
+var kindNames = map[chat.Kind]kindName{
 	chat.Image: {"picture", "pictures"},
 	chat.Audio: {"sound", "sounds"},
 	chat.Video: {"video", "videos"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,34 +53,5 @@ func TestStoredSampling(t *testing.T) {
 	}
 	if got := storedSampling(store.Params{}, want); got != want {
 		t.Errorf("sampling without parameters %+v, want %+v", got, want)
-	}
-}
-
-func TestTimesForPeople(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "just now", -time.Hour: "just now", 3 * time.Second: "3 seconds ago", 119 * time.Second: "119 seconds ago",
-		5 * time.Hour: "5 hours ago", 36 * time.Hour: "36 hours ago", 10 * 24 * time.Hour: "10 days ago", 800 * 24 * time.Hour: "2 years ago",
-	} {
-		if got := ago(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{
-		-time.Second: "now", 90 * time.Second: "in 1m30s", 20 * 365 * 24 * time.Hour: "for ever",
-	} {
-		if got := until(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestProcessor(t *testing.T) {
-	for _, tt := range []struct {
-		size, vram int64
-		want       string
-	}{{100, 0, "CPU"}, {100, 100, "GPU"}, {100, 150, "GPU"}, {100, 25, "75% CPU, 25% GPU"}, {0, 0, "CPU"}} {
-		if got := processor(loadedModel{Size: tt.size, SizeVRAM: tt.vram}); got != tt.want {
-			t.Errorf("%d of %d is %q, want %q", tt.vram, tt.size, got, tt.want)
-		}
 	}
 }

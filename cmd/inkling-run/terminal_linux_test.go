@@ -15,6 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What the program writes on a terminal.
+const (
+	chatPrompt = ">>> "
+	chatMore   = "... "
+	dimmed     = "\x1b[2m"
+	undimmed   = "\x1b[0m"
+)
+
 // terminal is the program on a pseudo-terminal, and the person before it.
 type terminal struct {
 	t      *testing.T
@@ -165,5 +173,5 @@ const ctrlC, ctrlD, arrowUp = "\x03", "\x04", "\x1b[A"
 func (term *terminal) enter(line string) string {
 	term.t.Helper()
 	term.send(line + "\r")
-	return term.await("\x1b[?2004h" + promptLine)
+	return term.await("\x1b[?2004h" + chatPrompt)
 }
