@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -60,19 +61,35 @@ func (c *Calls) Name(text []byte) (begins, whole bool) {
 	return begins, whole
 }
 
-// Schema is the JSON schema of the body of a call that is named by text: an object, in which Inkling's arguments are one of two
-// members.
-func (c *Calls) Schema(text []byte) []byte {
+// Body is the JSON schema of the body of a call of a tool, an object, and the member of it that the arguments are; with an empty member
+// they are all of it.
+func (c *Calls) Body(name string) (schema []byte, arguments string) {
 	if !c.inBody {
-		return []byte(`{"type":"object"}`)
+		return []byte(`{"type":"object"}`), ""
 	}
-	return append(appendString([]byte(`{"type":"object","properties":{"name":{"const":`), string(text)),
-		`},"args":{"type":"object"}},"required":["name","args"],"additionalProperties":false}`...)
+	return append(appendString([]byte(`{"type":"object","properties":{"name":{"const":`), name),
+		`},"args":{"type":"object"}},"required":["name","args"],"additionalProperties":false}`...), "args"
 }
 
-// ToolNames returns the names of declared tools.
-func ToolNames(tools []Tool) ([]string, error) {
-	names := make([]string, len(tools))
+// Tool is the place among the names of the one that text names, -1 for none.
+func (c *Calls) Tool(text []byte) int {
+	for i, name := range c.names {
+		if _, whole := (&Calls{names: []string{name}, prefix: c.prefix, counted: c.counted}).Name(text); whole {
+			return i
+		}
+	}
+	return -1
+}
+
+// Function is what a tool declares.
+type Function struct {
+	Name       string
+	Parameters json.RawMessage // the schema of its arguments; nil if it says nothing about them
+}
+
+// Functions reads the declarations of tools.
+func Functions(tools []Tool) ([]Function, error) {
+	all := make([]Function, len(tools))
 	for i, t := range tools {
 		v, err := decodeJSON(t)
 		if err != nil {
@@ -85,12 +102,28 @@ func ToolNames(tools []Tool) ([]string, error) {
 		if f, ok := o.get("function").(*object); ok {
 			o = f
 		}
-		if names[i], err = stringField(o, "name"); err != nil {
+		if all[i].Name, err = stringField(o, "name"); err != nil {
 			return nil, fmt.Errorf("tool %d: %w", i, err)
 		}
-		if names[i] == "" {
+		if all[i].Name == "" {
 			return nil, fmt.Errorf("tool %d has no name", i)
 		}
+		if p := o.get("parameters"); p != nil {
+			all[i].Parameters = encodeOrdered(nil, p)
+		}
+	}
+	return all, nil
+}
+
+// ToolNames returns the names of declared tools.
+func ToolNames(tools []Tool) ([]string, error) {
+	all, err := Functions(tools)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.Name
 	}
 	return names, nil
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -105,11 +106,48 @@ func TestCallNames(t *testing.T) {
 	}
 	calls, _ := NewCalls(inkling, []string{`say "x"`})
 	want := `{"type":"object","properties":{"name":{"const":"say \"x\""},"args":{"type":"object"}},"required":["name","args"],"additionalProperties":false}`
-	if got := string(calls.Schema([]byte(`say "x"`))); got != want {
-		t.Errorf("schema %s, want %s", got, want)
+	if got, member := calls.Body(`say "x"`); string(got) != want || member != "args" {
+		t.Errorf("schema %s with %q, want %s with args", got, member, want)
 	}
-	if calls, _ = NewCalls(kimiVocab(t), nil); string(calls.Schema(nil)) != `{"type":"object"}` {
-		t.Errorf("Kimi's schema %s", calls.Schema(nil))
+	calls, _ = NewCalls(kimiVocab(t), nil)
+	if got, member := calls.Body("x"); string(got) != `{"type":"object"}` || member != "" {
+		t.Errorf("Kimi's schema %s with %q", got, member)
+	}
+}
+
+// TestCalledTool: which tool a name is of, where one is the beginning of another.
+func TestCalledTool(t *testing.T) {
+	inkling, _ := loadModel(t, tinyDir)
+	for _, c := range []struct {
+		v    *token.Vocab
+		text string
+		want int
+	}{
+		{inkling, "get", 0},
+		{inkling, "get_time", 1},
+		{inkling, "get_", -1},
+		{inkling, "functions.get:0", -1},
+		{kimiVocab(t), "functions.get:3", 0},
+		{kimiVocab(t), "functions.get_time:12", 1},
+		{kimiVocab(t), "functions.get_time:", -1},
+		{kimiVocab(t), "get", -1},
+	} {
+		calls, ok := NewCalls(c.v, []string{"get", "get_time"})
+		if got := calls.Tool([]byte(c.text)); !ok || got != c.want {
+			t.Errorf("%q: tool %d, want %d", c.text, got, c.want)
+		}
+	}
+}
+
+// TestFunctions: parameters come as they were declared, null being none.
+func TestFunctions(t *testing.T) {
+	got, err := Functions([]Tool{
+		Tool(`{"type":"function","function":{"name":"a","parameters":{"type":"object", "properties":{"z":{},"b":{"minimum":1.50}}}}}`),
+		Tool(`{"name":"b","parameters":null}`), Tool(`{"name":"c"}`),
+	})
+	want := []Function{{"a", json.RawMessage(`{"type":"object","properties":{"z":{},"b":{"minimum":1.50}}}`)}, {Name: "b"}, {Name: "c"}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
 

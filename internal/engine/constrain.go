@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/grammar"
@@ -17,7 +18,9 @@ type constraint struct {
 	parser  chat.Parser
 	matcher *grammar.Matcher // nil: content is free
 	calls   *chat.Calls      // nil: no call may be made
-	must    bool             // a call has to come
+	tools   []chat.Function  // that may be called
+	bodies  *callGrammars
+	must    bool // a call has to come
 
 	thought bool             // thinking has ended once
 	said    bool             // content has ended
@@ -42,7 +45,7 @@ func (e *Engine) constrain(r *Request, parser chat.Parser) (c *constraint, never
 	if r.Grammar == nil && !must {
 		return nil, never, nil
 	}
-	c = &constraint{steering: e.steering(), parser: parser, must: must}
+	c = &constraint{steering: e.steering(), parser: parser, must: must, bodies: &e.calls}
 	c.bits = make([]uint64, len(c.text))
 	if r.Grammar != nil {
 		c.matcher = r.Grammar.Matcher(c.tokens)
@@ -50,14 +53,17 @@ func (e *Engine) constrain(r *Request, parser chat.Parser) (c *constraint, never
 	if mode == ToolsNone {
 		return c, never, nil
 	}
-	names, err := r.toolNames()
-	if err != nil {
+	if c.tools, err = r.functions(); err != nil {
 		return nil, nil, &RequestError{Param: "tools", Err: err}
 	}
 	if mode == ToolsFunction {
-		names = []string{r.ToolChoice.Name}
+		c.tools = slices.DeleteFunc(c.tools, func(f chat.Function) bool { return f.Name != r.ToolChoice.Name })
 	}
-	if len(names) > 0 {
+	if len(c.tools) > 0 {
+		names := make([]string, len(c.tools))
+		for i, f := range c.tools {
+			names[i] = f.Name
+		}
 		c.calls, _ = chat.NewCalls(e.vocab, names) // nil for models without a protocol for calls
 	}
 	return c, never, nil
@@ -209,11 +215,9 @@ func (c *constraint) accept(id int32, before chat.Phase) error {
 		return nil
 	}
 	if after == chat.PhaseCallArguments && c.calls != nil {
-		g, err := grammar.FromJSONSchema(c.calls.Schema(c.part))
-		if err != nil {
-			return fmt.Errorf("a call of %q: %w", c.part, err)
+		if err := c.beginBody(); err != nil {
+			return err
 		}
-		c.body = g.Matcher(c.tokens)
 	}
 	if after != chat.PhaseCallName || before != chat.PhaseOpen { // a name may begin in no part
 		c.part = nil
@@ -223,5 +227,23 @@ func (c *constraint) accept(id int32, before chat.Phase) error {
 	if before == chat.PhaseCallArguments {
 		c.called, c.must, c.body = true, false, nil
 	}
+	return nil
+}
+
+// beginBody holds the call that begins to what its tool declares, or to an object
+// where that can not be kept: validate has seen that it need not be.
+func (c *constraint) beginBody() error {
+	i := c.calls.Tool(c.part)
+	if i < 0 {
+		return fmt.Errorf("a call of %q, which is none of the tools", c.part)
+	}
+	g, err := c.bodies.of(c.calls, c.tools[i])
+	if err != nil {
+		g, err = c.bodies.of(c.calls, chat.Function{Name: c.tools[i].Name})
+	}
+	if err != nil {
+		return fmt.Errorf("a call of %q: %w", c.part, err)
+	}
+	c.body = g.Matcher(c.tokens)
 	return nil
 }

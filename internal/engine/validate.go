@@ -49,9 +49,16 @@ func (e *Engine) validate(r *Request) error {
 	return e.validateTools(r)
 }
 
-// validateTools checks the choice of tools against the tools that there are.
+// validateTools checks the tools, and the choice among them.
 func (e *Engine) validateTools(r *Request) error {
 	bad := func(err error) error { return &RequestError{Param: "tool_choice", Err: err} }
+	functions, err := r.functions()
+	if err != nil {
+		return &RequestError{Param: "tools", Err: err}
+	}
+	if err := e.validateParameters(r, functions); err != nil {
+		return err
+	}
 	switch r.ToolChoice.Mode {
 	case "", ToolsAuto, ToolsNone:
 		return nil
@@ -59,26 +66,24 @@ func (e *Engine) validateTools(r *Request) error {
 	default:
 		return bad(fmt.Errorf("%q is none of auto, none, required and function", r.ToolChoice.Mode))
 	}
-	names, err := r.toolNames()
+	named := func(f chat.Function) bool { return f.Name == r.ToolChoice.Name }
 	switch {
-	case err != nil:
-		return &RequestError{Param: "tools", Err: err}
-	case len(names) == 0:
+	case len(functions) == 0:
 		return bad(errors.New("a call is required, but the request has no tools"))
-	case r.ToolChoice.Mode == ToolsFunction && !slices.Contains(names, r.ToolChoice.Name):
+	case r.ToolChoice.Mode == ToolsFunction && !slices.ContainsFunc(functions, named):
 		return bad(fmt.Errorf("the request has no tool %q", r.ToolChoice.Name))
 	}
-	if _, ok := chat.NewCalls(e.vocab, names); !ok {
+	if _, ok := chat.NewCalls(e.vocab, nil); !ok {
 		return bad(errors.New("this model's chat template says nothing about how calls are written, so that they can not be required"))
 	}
 	return nil
 }
 
-// toolNames are the names of the tools that the prompt declares.
-func (r *Request) toolNames() ([]string, error) {
+// functions are the tools that the prompt declares.
+func (r *Request) functions() ([]chat.Function, error) {
 	tools := r.Conversation.Tools
 	if r.Chat.Tools != nil {
 		tools = r.Chat.Tools
 	}
-	return chat.ToolNames(tools)
+	return chat.Functions(tools)
 }

@@ -12,6 +12,10 @@ type Grammar struct {
 	machines map[*Tokens]*machine // one per vocabulary
 }
 
+// States is how many states the automata of the grammar have, which its memory
+// goes by.
+func (g *Grammar) States() int { return len(g.prog.states) }
+
 // JSON returns the grammar of any JSON object, response format "json_object" of
 // the OpenAI API. Keys may repeat, as in RFC 8259.
 func JSON() *Grammar {

@@ -25,10 +25,16 @@ func FromJSONSchema(schema []byte) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compileSchemas(root, root)
+}
+
+// compileSchemas compiles the texts for which all of the schemas hold. References
+// are to root.
+func compileSchemas(root *jsonNode, schemas ...*jsonNode) (_ *Grammar, err error) {
 	b := &builder{}
 	c := &schemaCompiler{b: b, json: newJSONRules(b), root: root, rules: map[string]call{}}
 	top := b.add("root", nil)
-	if b.rules[top].body, err = c.all([]*jsonNode{root}); err != nil {
+	if b.rules[top].body, err = c.all(schemas); err != nil {
 		return nil, err
 	}
 	for len(c.queue) > 0 {

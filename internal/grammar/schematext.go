@@ -68,14 +68,22 @@ func (n *jsonNode) get(key string) *jsonNode {
 }
 
 // parseSchemaText reads the JSON of a schema.
-func parseSchemaText(text []byte) (*jsonNode, error) {
+func parseSchemaText(text []byte) (*jsonNode, error) { return new(schemaReader).read(text) }
+
+// schemaReader reads a schema. Its nodes have ids from count on.
+type schemaReader struct {
+	dec   *json.Decoder
+	count int
+}
+
+func (r *schemaReader) read(text []byte) (*jsonNode, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("grammar: a schema of %d bytes, at most %d are allowed: %w", len(text), maxSchemaBytes, ErrTooLarge)
 	}
 	if !utf8.Valid(text) {
 		return nil, &SyntaxError{Input: "schema", Reason: "not valid UTF-8"}
 	}
-	r := &schemaReader{dec: json.NewDecoder(bytes.NewReader(text))}
+	r.dec = json.NewDecoder(bytes.NewReader(text))
 	r.dec.UseNumber()
 	root, err := r.value(nil, "", 0)
 	if err != nil {
@@ -85,11 +93,6 @@ func parseSchemaText(text []byte) (*jsonNode, error) {
 		return nil, r.bad("something follows the schema")
 	}
 	return root, nil
-}
-
-type schemaReader struct {
-	dec   *json.Decoder
-	count int
 }
 
 func (r *schemaReader) bad(reason string) error {
