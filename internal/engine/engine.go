@@ -98,6 +98,7 @@ type Engine struct {
 	never    []int32
 	defaults Sampling
 	steer    steering
+	calls    callGrammars
 	cache    models.Cache
 	sched    *scheduler // the owner's
 	mail     *mailbox
