@@ -18,7 +18,7 @@ type anthropicContent struct {
 func (c *anthropicContent) decode(d *decoder, tok json.Token, path string) error {
 	if s, ok := tok.(string); ok {
 		if s != "" {
-			c.blocks, c.paths = []anthropicBlock{{Type: "text", Text: s}}, []string{path}
+			c.blocks, c.paths = []anthropicBlock{{Type: "text", Text: &s}}, []string{path}
 		}
 		return nil
 	}
@@ -52,7 +52,7 @@ func (c *anthropicContent) parts() ([]chat.Part, error) {
 func (b *anthropicBlock) part(path string) (chat.Part, error) {
 	switch b.Type {
 	case "text":
-		return chat.Part{Kind: chat.Text, Text: b.Text}, nil
+		return textPart(b.Text, path)
 	case "image":
 		return b.medium(chat.Image, path+".source")
 	case "audio": // not Anthropic's
@@ -102,10 +102,11 @@ func (t *anthropicTool) decode(d *decoder, tok json.Token, path string) error {
 	switch {
 	case v.Type != "" && v.Type != "custom":
 		return unsupported(path+".type", "tools of type %q run at Anthropic's or are built into its models; those with an input_schema are known here", v.Type)
-	case v.Name == "":
-		return invalid(path+".name", "is missing")
 	case len(v.InputSchema) == 0 || v.InputSchema[0] != '{':
 		return invalid(path+".input_schema", "is missing, or not an object")
+	}
+	if err := checkToolName(v.Name, path+".name"); err != nil {
+		return err
 	}
 	raw, err := functionTool(v.Name, v.Description, v.InputSchema)
 	t.name, t.raw = v.Name, raw

@@ -77,7 +77,7 @@ func (r *anthropicRequest) turn() (*turn, error) {
 	case len(r.MCPServers) > 0:
 		return nil, unsupported("mcp_servers", "the server calls no tools itself")
 	}
-	t := new(turn)
+	t := &turn{Words: anthropicWords}
 	if err := (&samplingFields{Temperature: r.Temperature, TopP: r.TopP, TopK: r.TopK}).set(t); err != nil {
 		return nil, err
 	}
@@ -98,6 +98,8 @@ func (r *anthropicRequest) turn() (*turn, error) {
 	}
 	return t, r.setMessages(t)
 }
+
+var anthropicWords = strings.NewReplacer(".function.parameters", ".input_schema")
 
 // Budgets of thinking up to which an effort is meant. The models know efforts and
 // no budgets.

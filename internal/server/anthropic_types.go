@@ -48,8 +48,8 @@ type anthropicMessage struct {
 
 // anthropicBlock is an element of a message's content, or of a tool's result.
 type anthropicBlock struct {
-	Type   string `json:"type"`
-	Text   string `json:"text"`
+	Type   string  `json:"type"`
+	Text   *string `json:"text"`
 	Source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`

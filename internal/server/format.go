@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/inkling-go/inkling/internal/grammar"
@@ -43,6 +44,19 @@ func (f *format) compile() (*grammar.Grammar, error) {
 	return nil, nil
 }
 
+// empty is an error for a form that says nothing, which is a mistake: an empty
+// expression allows the empty answer alone, an empty schema any JSON.
+func (f *format) empty() error {
+	var members map[string]json.RawMessage
+	switch {
+	case (f.Kind == formatGBNF || f.Kind == formatRegex) && strings.TrimSpace(f.Text) == "":
+		return invalid(f.Param, "is empty")
+	case f.Kind == formatSchema && json.Unmarshal(f.Schema, &members) == nil && len(members) == 0:
+		return invalid(f.Param, "is empty: any JSON would do; json_object alone asks for any JSON object")
+	}
+	return nil
+}
+
 // maxFormat bounds the text of a grammar, in bytes.
 const maxFormat = 256 << 10
 
@@ -70,6 +84,9 @@ func (c *formats) grammar(f *format) (*grammar.Grammar, error) {
 	text := f.Text + string(f.Schema)
 	if len(text) > maxFormat {
 		return nil, invalid(f.Param, "has %d bytes, at most %d are allowed", len(text), maxFormat)
+	}
+	if err := f.empty(); err != nil {
+		return nil, err
 	}
 	if g := c.find(f.Kind, text); g != nil {
 		return g, nil

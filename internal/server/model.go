@@ -88,8 +88,12 @@ func (c *catalog) resolve(name string) (*Model, error) {
 	return storedModel(stored), nil
 }
 
+// maxNameShown bounds, in characters, what a message repeats of a name that nobody
+// has.
+const maxNameShown = 100
+
 func modelNotFound(name string, cause error) *Error {
-	e := &Error{Status: http.StatusNotFound, Code: codeModelNotFound, Message: fmt.Sprintf("model %q not found", name), cause: cause}
+	e := &Error{Status: http.StatusNotFound, Code: codeModelNotFound, Message: fmt.Sprintf("model %.*q not found", maxNameShown, name), cause: cause}
 	var near *store.NotFoundError
 	if errors.As(cause, &near) && len(near.Near) > 0 {
 		e.Message += "; there is " + strings.Join(near.Near, ", ")

@@ -154,6 +154,8 @@ func (m *chatMessage) message(path string) (chat.Message, error) {
 		return out, invalid(path+".tool_calls", "only an assistant calls tools")
 	case !m.Content.given && m.Role != chat.Assistant:
 		return out, invalid(path+".content", "is missing")
+	case m.Role == chat.ToolRole && m.ToolCallID == "":
+		return out, invalid(path+".tool_call_id", "is missing")
 	}
 	return out, nil
 }
@@ -197,10 +199,12 @@ func (r *chatRequest) setLogprobs(t *turn) error {
 
 func (r *chatRequest) setFormat(t *turn) error {
 	switch {
-	case r.Grammar != "":
-		t.Format = format{Kind: formatGBNF, Text: r.Grammar, Param: "grammar"}
-	case r.Regex != "":
-		t.Format = format{Kind: formatRegex, Text: r.Regex, Param: "regex"}
+	case r.Grammar != nil && r.Regex != nil:
+		return invalid("regex", "does not go together with grammar")
+	case r.Grammar != nil:
+		t.Format = format{Kind: formatGBNF, Text: *r.Grammar, Param: "grammar"}
+	case r.Regex != nil:
+		t.Format = format{Kind: formatRegex, Text: *r.Regex, Param: "regex"}
 	}
 	f := r.ResponseFormat
 	if f == nil {

@@ -19,7 +19,7 @@ type completionsRequest struct {
 	Echo     bool            `json:"echo"`
 	Logprobs *int            `json:"logprobs"`
 	BestOf   *int            `json:"best_of"`
-	Grammar  string          `json:"grammar"` // of llama.cpp's server: GBNF
+	Grammar  *string         `json:"grammar"` // of llama.cpp's server: GBNF
 	Suffix   json.RawMessage `json:"suffix"`  // refused by name
 }
 
@@ -153,8 +153,8 @@ func (r *completionsRequest) turns() ([]*turn, error) {
 	if base.Logprobs {
 		base.TopLogprobs = *r.Logprobs
 	}
-	if r.Grammar != "" {
-		base.Format = format{Kind: formatGBNF, Text: r.Grammar, Param: "grammar"}
+	if r.Grammar != nil {
+		base.Format = format{Kind: formatGBNF, Text: *r.Grammar, Param: "grammar"}
 	}
 	if err := r.outputFields.set(&base); err != nil {
 		return nil, err

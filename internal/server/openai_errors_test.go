@@ -56,10 +56,18 @@ func TestBadFields(t *testing.T) {
 		{"user calls tools", `{"messages":[{"role":"user","content":"Hi","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]}]}`, "messages[0].tool_calls", "only an assistant"},
 		{"call without a name", `{"messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{}}]}]}`, "messages[0].tool_calls[0].function.name", "is missing"},
 		{"arguments that are no JSON", `{"messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{"}}]}]}`, "messages[0].tool_calls[0].function.arguments", "not a JSON object"},
+		{"text without text", `{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}]}`, "messages[0].content[1].text", "is missing"},
+		{"text that is null", `{"messages":[{"role":"user","content":[{"type":"text","text":null}]}]}`, "messages[0].content[0].text", "is missing"},
+		{"result without an id", `{"messages":[{"role":"user","content":"a"},{"role":"tool","content":"b"}]}`, "messages[1].tool_call_id", "is missing"},
 		{"old call", `{"messages":[{"role":"assistant","content":"a","function_call":{}}]}`, "messages[0].function_call", "old form"},
 
 		{"tool of another type", `{` + user + `,"tools":[{"type":"web_search"}]}`, "tools[0].type", "web_search"},
 		{"tool without a name", `{` + user + `,"tools":[{"type":"function","function":{}}]}`, "tools[0].function.name", "is missing"},
+		{"tool with a name of words", `{` + user + `,"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"get time"}}]}`, "tools[1].function.name", "want 1 to 128 letters"},
+		{"tool with a long name", `{` + user + `,"tools":[{"type":"function","function":{"name":"` + strings.Repeat("a", 129) + `"}}]}`, "tools[0].function.name", "want 1 to 128 letters"},
+		{"tool with a line break in its name", `{` + user + `,"tools":[{"type":"function","function":{"name":"a\n"}}]}`, "tools[0].function.name", `"a\n"`},
+		{"parameters that are no schema", `{"model":"tiny",` + user + `,"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"n":{"type":"thing"}}}}}]}`, "tools[1].function.parameters", `at #/properties/n/type: "thing" is no type`},
+		{"parameters that can not be kept", `{"model":"tiny",` + user + `,"tool_choice":"required","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","not":{}}}}]}`, "tools[0].function.parameters", `"not" is not supported at #`},
 		{"parameters of a wrong type", `{` + user + `,"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]}`, "tools[0].function.parameters", "not an object"},
 		{"two tools of a name", `{` + user + `,"tools":[{"function":{"name":"f"}},{"function":{"name":"f"}}]}`, "tools[1].function.name", "two tools"},
 		{"unknown choice", `{` + user + `,"tool_choice":"maybe"}`, "tool_choice", `"maybe"`},
@@ -72,6 +80,12 @@ func TestBadFields(t *testing.T) {
 		{"no schema", `{` + user + `,"response_format":{"type":"json_schema"}}`, "response_format.json_schema.schema", "is missing"},
 		{"bad schema", `{` + user + `,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"nothing"}}}}`, "response_format.json_schema.schema", ""},
 		{"grammar", `{` + user + `,"grammar":"root ::= ("}`, "grammar", ""},
+		{"empty grammar", `{` + user + `,"grammar":""}`, "grammar", "is empty"},
+		{"empty regex", `{` + user + `,"regex":""}`, "regex", "is empty"},
+		{"regex and grammar", `{` + user + `,"regex":"a","grammar":"root ::= \"a\""}`, "regex", "does not go together"},
+		{"empty schema", `{` + user + `,"response_format":{"type":"json_schema","json_schema":{"schema":{}}}}`, "response_format.json_schema.schema", "is empty"},
+		{"schema that is a text", `{` + user + `,"response_format":{"type":"json_schema","json_schema":{"schema":""}}}`, "response_format.json_schema.schema", "not a schema"},
+		{"empty schema of an object", `{` + user + `,"response_format":{"type":"json_object","schema":{}}}`, "response_format.schema", "is empty"},
 		{"large grammar", `{` + user + `,"grammar":"` + strings.Repeat(" ", maxFormat+1) + `"}`, "grammar", "at most 262144 are allowed"},
 		{"temperature", `{` + user + `,"temperature":-1}`, "temperature", "is -1, want at least 0"},
 		{"temperature of more than a float32", `{` + user + `,"temperature":1e300}`, "temperature", "is 1e+300, want 0 to 3.4"},
@@ -157,5 +171,72 @@ func TestBodyTooLarge(t *testing.T) {
 	status, data := ask(t, h, "/v1/chat/completions", `{"model":"`+strings.Repeat("x", 2000)+`"}`)
 	if msg, _, _, _ := errorOf(t, data); status != http.StatusRequestEntityTooLarge || !strings.Contains(msg, "--max-body") {
 		t.Errorf("status %d: %s", status, data)
+	}
+}
+
+// TestBadTools: names and parameters that are no good are named in the words of
+// each API, in streams too.
+func TestBadTools(t *testing.T) {
+	h := sharedServer(t)
+	name := strings.Repeat("é", 3)
+	bad := `{"type":"object","properties":{"n":{"type":"thing"}}}`
+	const pathOfBad = "#/properties/n/type"
+	for _, tt := range []struct{ name, path, body, want string }{
+		{"OpenAI, stream", "/v1/chat/completions", `{"model":"tiny","stream":true,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + bad + `}}]}`, "tools[0].function.parameters: "},
+		{"Ollama", "/api/chat", `{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + bad + `}}]}`, "tools[0].function.parameters: "},
+		{"Ollama, name", "/api/chat", `{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"` + name + `"}}]}`, "tools[0].function.name: "},
+		{"Ollama, empty schema", "/api/chat", `{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"format":{}}`, "format: is empty"},
+		{"Anthropic", "/v1/messages", `{"model":"tiny","max_tokens":5,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":` + bad + `}]}`, "tools[0].input_schema: "},
+		{"Anthropic, stream", "/v1/messages", `{"model":"tiny","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":` + bad + `}]}`, "tools[0].input_schema: "},
+		{"Anthropic, name", "/v1/messages", `{"model":"tiny","max_tokens":5,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"` + name + `","input_schema":{"type":"object"}}]}`, "tools[0].name: "},
+		{"Anthropic, text", "/v1/messages", `{"model":"tiny","max_tokens":5,"messages":[{"role":"user","content":[{"type":"text"}]}]}`, "messages[0].content[0].text: is missing"},
+		{"Anthropic, result without an id", "/v1/messages", `{"model":"tiny","max_tokens":5,"messages":[{"role":"user","content":[{"type":"tool_result","content":"a"}]}]}`, "messages[0].content[0].tool_use_id: is missing"},
+		{"Anthropic, empty schema", "/v1/messages", `{"model":"tiny","max_tokens":5,"messages":[{"role":"user","content":"Hi"}],"output_config":{"format":{"type":"json_schema","schema":{}}}}`, "output_config.format.schema: is empty"},
+		{"responses", "/v1/responses", `{"model":"tiny","input":"Hi","tools":[{"type":"function","name":"f","parameters":` + bad + `}]}`, "tools[0].parameters: "},
+		{"responses, stream", "/v1/responses", `{"model":"tiny","input":"Hi","stream":true,"tools":[{"type":"function","name":"f","parameters":` + bad + `}]}`, "tools[0].parameters: "},
+		{"responses, name", "/v1/responses", `{"model":"tiny","input":"Hi","tools":[{"type":"function","name":"` + name + `"}]}`, "tools[0].name: "},
+		{"responses, text", "/v1/responses", `{"model":"tiny","input":[{"role":"user","content":[{"type":"input_text"}]}]}`, "input[0].content[0].text: is missing"},
+		{"responses, empty schema", "/v1/responses", `{"model":"tiny","input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{}}}}`, "text.format.schema: is empty"},
+		{"completions, empty grammar", "/v1/completions", `{"model":"tiny","prompt":"Hi","grammar":" "}`, "grammar: is empty"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, data := ask(t, h, tt.path, tt.body)
+			if status != http.StatusBadRequest || !strings.Contains(string(data), tt.want) {
+				t.Errorf("status %d, want %q: %s", status, tt.want, data)
+			}
+			if strings.Contains(tt.body, "thing") && !strings.Contains(string(data), pathOfBad) {
+				t.Errorf("no place within the schema: %s", data)
+			}
+		})
+	}
+}
+
+// TestToolNames: what MCP's servers call their tools is taken.
+func TestToolNames(t *testing.T) {
+	h := sharedServer(t)
+	for _, name := range []string{"f", "get_time", "a-b", "server.tool", strings.Repeat("x", 128)} {
+		status, data := ask(t, h, "/v1/chat/completions", `{`+greedy+`,"max_tokens":1,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"`+name+`"}}]}`)
+		if status != http.StatusOK {
+			t.Errorf("%s: status %d: %s", name, status, data)
+		}
+	}
+}
+
+// TestUnknownModelName: of a name that nobody has no more than 100 characters come
+// back, and no half ones.
+func TestUnknownModelName(t *testing.T) {
+	h := sharedServer(t)
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"%","messages":[{"role":"user","content":"Hi"}]}`,
+		"/v1/embeddings":       `{"model":"%","input":"Hi"}`,
+		"/v1/responses":        `{"model":"%","input":"Hi"}`,
+		"/api/chat":            `{"model":"%","messages":[{"role":"user","content":"Hi"}]}`,
+		"/api/show":            `{"model":"%"}`,
+		"/v1/messages":         `{"model":"%","max_tokens":5,"messages":[{"role":"user","content":"Hi"}]}`,
+	} {
+		status, data := ask(t, h, path, strings.Replace(body, "%", strings.Repeat("é", 5000), 1))
+		if n := strings.Count(string(data), "é"); status != http.StatusNotFound || n != 100 {
+			t.Errorf("%s: status %d, %d characters of the name: %.300s", path, status, n, data)
+		}
 	}
 }

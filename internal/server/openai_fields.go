@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/inkling-go/inkling/internal/chat"
@@ -115,7 +116,7 @@ func (c *contentField) decode(d *decoder, tok json.Token, path string) error {
 func (p *contentPart) part(path string) (chat.Part, error) {
 	switch p.Type {
 	case "text", "input_text", "output_text":
-		return chat.Part{Kind: chat.Text, Text: p.Text}, nil
+		return textPart(p.Text, path)
 	case "refusal":
 		return chat.Part{Kind: chat.Text, Text: p.Refusal}, nil
 	case "image_url":
@@ -139,6 +140,14 @@ func (p *contentPart) part(path string) (chat.Part, error) {
 		return chat.Part{}, invalid(path+".type", "is missing")
 	}
 	return chat.Part{}, invalid(path+".type", "%q is not known, want text, image_url, input_audio, audio_url, video_url or file", p.Type)
+}
+
+// textPart is a part with a text, which may be empty but has to be there.
+func textPart(text *string, path string) (chat.Part, error) {
+	if text == nil {
+		return chat.Part{}, invalid(path+".text", "is missing")
+	}
+	return chat.Part{Kind: chat.Text, Text: *text}, nil
 }
 
 func (u *urlField) part(kind chat.Kind, path string) (chat.Part, error) {
@@ -246,12 +255,26 @@ func (t *toolField) decode(d *decoder, tok json.Token, path string) error {
 		return unsupported(path+".type", "tools of type %q are not known here, functions are", v.Type)
 	case v.Function == nil:
 		return invalid(path+".function", "is missing")
-	case v.Function.Name == "":
-		return invalid(path+".function.name", "is missing")
 	case len(v.Function.Parameters) > 0 && v.Function.Parameters[0] != '{':
 		return invalid(path+".function.parameters", "is not an object")
 	}
 	t.name, t.raw = v.Function.Name, raw
+	return checkToolName(t.name, path+".function.name")
+}
+
+// toolName is what a tool may be called: what MCP allows, which is a little more
+// than OpenAI (64 characters, no dots) and Anthropic (no dots) do. Ollama allows
+// anything, but then a call can not be told from what surrounds it in every
+// protocol of the models.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
+
+func checkToolName(name, path string) error {
+	switch {
+	case name == "":
+		return invalid(path, "is missing")
+	case !toolName.MatchString(name):
+		return invalid(path, "%.150q: want 1 to 128 letters, digits, _, - and .", name)
+	}
 	return nil
 }
 

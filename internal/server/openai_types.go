@@ -17,8 +17,8 @@ type chatRequest struct {
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls"`
 	ReasoningEffort     effortField     `json:"reasoning_effort"`
 	ResponseFormat      *responseFormat `json:"response_format"`
-	Grammar             string          `json:"grammar"` // of llama.cpp's server: GBNF
-	Regex               string          `json:"regex"`   // of SGLang's
+	Grammar             *string         `json:"grammar"` // of llama.cpp's server: GBNF
+	Regex               *string         `json:"regex"`   // of SGLang's
 	Logprobs            *bool           `json:"logprobs"`
 	TopLogprobs         *int            `json:"top_logprobs"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
@@ -72,7 +72,7 @@ type chatMessage struct {
 // contentPart is an element of a message's content.
 type contentPart struct {
 	Type       string   `json:"type"`
-	Text       string   `json:"text"`
+	Text       *string  `json:"text"`
 	Refusal    string   `json:"refusal"`
 	ImageURL   urlField `json:"image_url"`
 	AudioURL   urlField `json:"audio_url"` // vLLM's

@@ -50,7 +50,7 @@ func (c *responsesContent) decode(d *decoder, tok json.Token, path string) error
 func (p *responsesPart) part(path string) (chat.Part, error) {
 	switch p.Type {
 	case "reasoning_text", "summary_text":
-		return chat.Part{Kind: chat.Text, Text: p.Text}, nil
+		return textPart(p.Text, path)
 	case "input_image":
 		if p.FileID != "" {
 			return chat.Part{}, unsupported(path+".file_id", "files are not kept here: give image_url")
@@ -103,10 +103,11 @@ func (t *responsesTool) decode(d *decoder, tok json.Token, path string) error {
 	switch {
 	case v.Type != "function":
 		return unsupported(path+".type", "tools of type %q are not run here, functions are the caller's to run", v.Type)
-	case v.Name == "":
-		return invalid(path+".name", "is missing")
 	case len(v.Parameters) > 0 && v.Parameters[0] != '{':
 		return invalid(path+".parameters", "is not an object")
+	}
+	if err := checkToolName(v.Name, path+".name"); err != nil {
+		return err
 	}
 	t.given, t.name = raw, v.Name
 	t.raw, err = functionTool(v.Name, v.Description, v.Parameters)

@@ -12,7 +12,7 @@ func (r *responsesRequest) turn() (*turn, error) {
 	if err := r.refuse(); err != nil {
 		return nil, err
 	}
-	t := &turn{Model: r.Model, Effort: string(r.Reasoning.Effort), ParallelCalls: r.parallel()}
+	t := &turn{Model: r.Model, Effort: string(r.Reasoning.Effort), ParallelCalls: r.parallel(), Words: responsesWords}
 	if err := (&samplingFields{Temperature: r.Temperature, TopP: r.TopP}).set(t); err != nil {
 		return nil, err
 	}
@@ -32,11 +32,13 @@ func (r *responsesRequest) turn() (*turn, error) {
 	}
 	if err := rest.setTools(t); err != nil {
 		bad := asError(err)
-		bad.Param = strings.ReplaceAll(bad.Param, ".function", "")
+		bad.Param = responsesWords.Replace(bad.Param)
 		return nil, err
 	}
 	return t, rest.setLogprobs(t)
 }
+
+var responsesWords = strings.NewReplacer(".function", "")
 
 func (r *responsesRequest) parallel() bool { return r.ParallelToolCalls == nil || *r.ParallelToolCalls }
 

@@ -3,8 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +40,17 @@ type turn struct {
 
 	Logprobs    bool
 	TopLogprobs int
+
+	Words *strings.Replacer // what the protocol calls fields of OpenAI's API that the engine names; nil: the same
+}
+
+// named puts the field that an error of the engine names into the protocol's words.
+func (t *turn) named(err error) error {
+	var bad *engine.RequestError
+	if t.Words == nil || !errors.As(err, &bad) {
+		return err
+	}
+	return &engine.RequestError{Param: t.Words.Replace(bad.Param), Err: bad.Err}
 }
 
 // sampling is what a request says about sampling.
@@ -193,7 +206,7 @@ func (s *Server) generateOn(ctx context.Context, l *loaded, t *turn, emit func(e
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, t.named(err)
 	}
 	return answers, nil
 }
