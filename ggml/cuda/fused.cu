@@ -1,3 +1,4 @@
+#include "decode.cuh"
 #include "fused.cuh"
 
 #include "ggml-backend-impl.h"
@@ -5,6 +6,9 @@
 // The operations of the other files of this folder.
 static const inkling_fused_op * const inkling_fused_ops[] = {
     nullptr,
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+    &inkling_conv_add_norm, &inkling_qkv, &inkling_router, // decode.cuh
+#endif
 };
 
 static const inkling_fused_op * find(const ggml_tensor * node) {

@@ -1,0 +1,89 @@
+// The small operations between the products of a decoder layer, for few rows. What
+// they have in common: a launch each instead of six to twelve, of kernels that take
+// as long as any kernel does.
+#pragma once
+
+#include "fused.cuh"
+
+extern const inkling_fused_op inkling_conv_add_norm; // decodeconv.cu
+extern const inkling_fused_op inkling_qkv;           // decodeqkv.cu
+extern const inkling_fused_op inkling_router;        // decoderouter.cu
+
+// Rows are numbered sequence by sequence, n of each.
+struct inkling_rows {
+    const int32_t * first; // [n_seq] position of each sequence's first row, -1: idle
+    int32_t         n;
+};
+
+// The inputs of a short convolution are rows of a table: position p of sequence s is
+// row (lo + s)*rows + p % size, so that those of a step and the K-1 before them are
+// different ones as long as n + K-1 <= size.
+struct inkling_ring {
+    int32_t size, rows, lo;
+};
+
+constexpr int INKLING_CONV_K = 4; // inputs of a convolution, as every Inkling has
+
+// A short convolution of 4 neighbouring channels at one row, and the row's input put
+// into the table. What was before the beginning is zero; an idle sequence writes
+// nothing.
+//
+//   y:     [channels, n*n_seq]   the new inputs, row_quads float4 from row to row
+//   w:     [K, channels]         oldest input first
+//   table: [channels, rows]
+//   q:     of the 4 channels, of quads = channels/4
+static __device__ __forceinline__ float4 inkling_short_conv(const float4 * __restrict__ y, const int row_quads, const float4 * __restrict__ w,
+        float4 * table, const inkling_ring ring, const inkling_rows rows, const int row, const int q, const int quads) {
+    const int s = row / rows.n;
+    const int t = row - s*rows.n;
+    const int first = rows.first[s];
+    const int64_t base = int64_t(ring.lo + s)*ring.rows;
+
+    float4 x[INKLING_CONV_K];
+#pragma unroll
+    for (int back = 0; back < INKLING_CONV_K; back++) {
+        const int p = first + t - back;
+        float4 & v = x[INKLING_CONV_K - 1 - back];
+        v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (back <= t) {
+            v = y[int64_t(row - back)*row_quads + q];
+        } else if (p >= 0) {
+            v = table[(base + p % ring.size)*quads + q];
+        }
+    }
+    if (first >= 0) {
+        table[(base + (first + t) % ring.size)*quads + q] = x[INKLING_CONV_K - 1];
+    }
+    const float4 w0 = w[4*q + 0], w1 = w[4*q + 1], w2 = w[4*q + 2], w3 = w[4*q + 3]; // a channel each
+    return make_float4(
+        w0.x*x[0].x + w0.y*x[1].x + w0.z*x[2].x + w0.w*x[3].x,
+        w1.x*x[0].y + w1.y*x[1].y + w1.z*x[2].y + w1.w*x[3].y,
+        w2.x*x[0].z + w2.y*x[1].z + w2.z*x[2].z + w2.w*x[3].z,
+        w3.x*x[0].w + w3.y*x[1].w + w3.z*x[2].w + w3.w*x[3].w);
+}
+
+static __device__ __forceinline__ float inkling_squares(const float4 v) {
+    return v.x*v.x + v.y*v.y + v.z*v.z + v.w*v.w;
+}
+
+static __device__ __forceinline__ float4 inkling_scaled(const float4 v, const float s, const float4 w) {
+    return make_float4(v.x*s*w.x, v.y*s*w.y, v.z*s*w.z, v.w*s*w.w);
+}
+
+// What supports asks of operands.
+
+static inline bool inkling_is(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t ne1) {
+    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2]*t->ne[3] == 1 && ggml_is_contiguous(t);
+}
+
+// The convolution's weights, its table and the rows' positions fit each other.
+static inline bool inkling_conv_fits(const ggml_tensor * w, const ggml_tensor * table, const inkling_ring & ring,
+        const ggml_tensor * first, int64_t n, int64_t rows) {
+    if (w == nullptr || table == nullptr || first == nullptr || n < 1 || rows % n != 0) {
+        return false;
+    }
+    const int64_t channels = w->ne[1], seqs = rows/n;
+    return channels % 4 == 0 && inkling_is(w, GGML_TYPE_F32, INKLING_CONV_K, channels) && inkling_is(first, GGML_TYPE_I32, seqs, 1) &&
+        inkling_is(table, GGML_TYPE_F32, channels, table->ne[1]) && ring.lo >= 0 && ring.rows >= ring.size &&
+        n + INKLING_CONV_K - 1 <= ring.size && (ring.lo + seqs)*int64_t(ring.rows) <= table->ne[1];
+}

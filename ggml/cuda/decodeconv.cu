@@ -1,0 +1,190 @@
+#include "decode.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+// FusedConvAddNorm (201): a branch joins the stream. sum = x + conv(y), normed =
+// RMSNorm(sum)·norm.
+//
+//   y:     [C, n*n_seq]     F32
+//   w:     [4, C]           F32, oldest input first, the inner residual in the last
+//   table: [C, rows]        F32; read, and the new inputs written
+//   x:     [C, n*n_seq]     F32
+//   first: [n_seq]          I32
+//   norm:  [C]              F32, or absent
+//   res:   [C, 2*n*n_seq]   F32: all of sum, then all of normed; [C, n*n_seq] without norm
+//   args:  n, ring size, rows of a ring, first ring, eps
+struct conv_add_norm_args {
+    const float4 * y;
+    const float4 * w;
+    const float4 * x;
+    const float4 * norm;
+    float4 *       table;
+    float4 *       sum;
+    float4 *       normed;
+    inkling_rows   rows;
+    inkling_ring   ring;
+    int32_t        quads; // C/4
+    float          eps;
+};
+
+// Barriers of a cluster and a store into another block's shared memory, in PTX:
+// cooperative_groups.h needs headers that not every toolkit has.
+static __device__ __forceinline__ void cluster_arrive() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+#else
+    NO_DEVICE_CODE;
+#endif
+}
+
+static __device__ __forceinline__ void cluster_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#else
+    NO_DEVICE_CODE;
+#endif
+}
+
+static __device__ __forceinline__ void cluster_store(float * shared, const int rank, const float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t to;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(uint32_t(__cvta_generic_to_shared(shared))), "r"(rank));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" :: "r"(to), "f"(v) : "memory");
+#else
+    GGML_UNUSED(shared); GGML_UNUSED(rank); GGML_UNUSED(v);
+    NO_DEVICE_CODE;
+#endif
+}
+
+// A row is shared by a cluster: one block alone would read its 160 KB (C = 4096) at
+// the speed of one SM. Each thread takes QUADS times 4 channels, all of whose loads
+// are in flight together. The blocks tell each other their sums of squares through
+// distributed shared memory: warps*CLUSTER floats in each.
+template <int CLUSTER, int QUADS>
+static __global__ void __launch_bounds__(1024) conv_add_norm(const conv_add_norm_args a) {
+    __shared__ float squares[32*CLUSTER];
+    const int row  = blockIdx.y;
+    const int warp = threadIdx.x / WARP_SIZE, lane = threadIdx.x % WARP_SIZE, warps = blockDim.x / WARP_SIZE;
+    if constexpr (CLUSTER > 1) {
+        cluster_arrive(); // the others must be there before they are written to
+    }
+
+    float4 v[QUADS], weight[QUADS];
+    float  mine = 0.0f;
+#pragma unroll
+    for (int i = 0; i < QUADS; i++) {
+        const int q = (blockIdx.x*QUADS + i)*blockDim.x + threadIdx.x;
+        v[i] = weight[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (q < a.quads) {
+            const int64_t at = int64_t(row)*a.quads + q;
+            const float4 x = a.x[at];
+            if (a.norm != nullptr) {
+                weight[i] = a.norm[q];
+            }
+            v[i] = inkling_short_conv(a.y, a.quads, a.w, a.table, a.ring, a.rows, row, q, a.quads);
+            v[i].x += x.x; v[i].y += x.y; v[i].z += x.z; v[i].w += x.w;
+            a.sum[at] = v[i];
+            mine += inkling_squares(v[i]);
+        }
+    }
+
+    mine = warp_reduce_sum(mine);
+    if constexpr (CLUSTER > 1) {
+        cluster_wait();
+        if (lane < CLUSTER) {
+            cluster_store(&squares[blockIdx.x*warps + warp], lane, mine);
+        }
+        cluster_arrive();
+        cluster_wait();
+    } else {
+        if (lane == 0) {
+            squares[warp] = mine;
+        }
+        __syncthreads();
+    }
+    if (a.norm == nullptr) {
+        return;
+    }
+    float all = 0.0f;
+    for (int i = lane; i < warps*CLUSTER; i += WARP_SIZE) {
+        all += squares[i];
+    }
+    const float scale = rsqrtf(warp_reduce_sum(all)/(4*a.quads) + a.eps);
+#pragma unroll
+    for (int i = 0; i < QUADS; i++) {
+        const int q = (blockIdx.x*QUADS + i)*blockDim.x + threadIdx.x;
+        if (q < a.quads) {
+            a.normed[int64_t(row)*a.quads + q] = inkling_scaled(v[i], scale, weight[i]);
+        }
+    }
+}
+
+constexpr int conv_cluster = 8; // blocks, as many as every Hopper takes
+
+// Clusters came with compute capability 9.0, and the code for it must be there.
+static bool has_clusters(int device) {
+    const int cc = ggml_cuda_info().devices[device].cc;
+    return GGML_CUDA_CC_IS_NVIDIA(cc) && ggml_cuda_highest_compiled_arch(cc) >= 900;
+}
+
+// Channels that one block takes with a float4 for each thread, or two.
+constexpr int conv_block_channels = 4*1024;
+
+static bool conv_supports(int device, const ggml_tensor * node) {
+    const auto & p = inkling_params(node);
+    const ggml_tensor * y = node->src[0], * x = node->src[3], * norm = node->src[5];
+    if (y == nullptr) {
+        return false;
+    }
+    const int64_t channels = y->ne[0], rows = y->ne[1];
+    const inkling_ring ring = { p.args[1], p.args[2], p.args[3] };
+    const int most = has_clusters(device) ? conv_cluster*conv_block_channels : 2*conv_block_channels;
+    return channels <= most && rows <= 65535 &&
+        inkling_conv_fits(node->src[1], node->src[2], ring, node->src[4], p.args[0], rows) && node->src[1]->ne[1] == channels &&
+        inkling_is(y, GGML_TYPE_F32, channels, rows) && inkling_is(x, GGML_TYPE_F32, channels, rows) &&
+        (norm == nullptr || inkling_is(norm, GGML_TYPE_F32, channels, 1)) &&
+        inkling_is(node, GGML_TYPE_F32, channels, norm == nullptr ? rows : 2*rows);
+}
+
+static void conv_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const auto & p = inkling_params(node);
+    const ggml_tensor * norm = node->src[5];
+    const int rows = node->src[0]->ne[1], quads = node->src[0]->ne[0]/4;
+    const auto in = [&](int i) { return (const float4 *) node->src[i]->data; };
+    conv_add_norm_args a;
+    a.y      = in(0);
+    a.w      = in(1);
+    a.x      = in(3);
+    a.norm   = norm == nullptr ? nullptr : (const float4 *) norm->data;
+    a.table  = (float4 *) node->src[2]->data;
+    a.sum    = (float4 *) node->data;
+    a.normed = a.sum + int64_t(rows)*quads;
+    a.rows   = { (const int32_t *) node->src[4]->data, p.args[0] };
+    a.ring   = { p.args[1], p.args[2], p.args[3] };
+    a.quads  = quads;
+    a.eps    = inkling_float(p.args[4]);
+
+    const auto threads = [](int quads) { return (quads + WARP_SIZE - 1)/WARP_SIZE*WARP_SIZE; };
+    if (quads > 256 && has_clusters(ctx.device)) {
+        cudaLaunchAttribute cluster = {};
+        cluster.id               = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim.x = conv_cluster;
+        cluster.val.clusterDim.y = 1;
+        cluster.val.clusterDim.z = 1;
+        cudaLaunchConfig_t config = {};
+        config.gridDim  = dim3(conv_cluster, rows);
+        config.blockDim = dim3(threads((quads + conv_cluster - 1)/conv_cluster));
+        config.stream   = ctx.stream();
+        config.attrs    = &cluster;
+        config.numAttrs = 1;
+        CUDA_CHECK(cudaLaunchKernelEx(&config, conv_add_norm<conv_cluster, 1>, a));
+    } else if (quads <= conv_block_channels/4) {
+        conv_add_norm<1, 1><<<dim3(1, rows), threads(quads), 0, ctx.stream()>>>(a);
+    } else {
+        conv_add_norm<1, 2><<<dim3(1, rows), threads((quads + 1)/2), 0, ctx.stream()>>>(a);
+    }
+    CUDA_CHECK(cudaGetLastError());
+}
+
+extern const inkling_fused_op inkling_conv_add_norm = { 201, conv_supports, conv_compute };
+#endif
