@@ -2,6 +2,7 @@ package binding
 
 // #include <stdlib.h>
 // #include "bridge.h"
+// #include "cpuops.h"
 import "C"
 
 import (
@@ -69,8 +70,13 @@ func (d Device) Memory() (free, total int64) {
 
 // Supports reports whether the device has a kernel for the node t.
 func (d Device) Supports(t *Tensor) bool {
-	if t.c().op == C.GGML_OP_CUSTOM && !d.Fuses() { // the CPU's answer is yes to all
-		return false
+	if t.c().op == C.GGML_OP_CUSTOM {
+		if d.IsCPU() { // whose own answer is yes to all
+			return bool(C.inkling_cpu_computes(t.c()))
+		}
+		if !d.Fuses() || bool(C.inkling_cpu_computes(t.c())) {
+			return false
+		}
 	}
 	if !C.ggml_backend_dev_supports_op(d.dev, t.c()) {
 		return false

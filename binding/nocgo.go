@@ -48,6 +48,14 @@ func (b *Backend) Resume() { panic(errNoCgo) }
 
 func (b *Backend) Close() { panic(errNoCgo) }
 
+const MaxTableKernel = 16
+
+func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32) *Tensor {
+	panic(errNoCgo)
+}
+
+func (g *Graph) TableConv(x, w, table, read, write *Tensor) *Tensor { panic(errNoCgo) }
+
 type Device struct{}
 
 func Devices() []Device { panic(errNoCgo) }

@@ -1,6 +1,7 @@
 package binding
 
 // #include "bridge.h"
+// #include "cpuops.h"
 import "C"
 
 import (
@@ -17,7 +18,13 @@ func (g *Graph) Ops() map[string]int {
 	return count
 }
 
-func opName(t *C.struct_ggml_tensor) string { return C.GoString(C.ggml_op_name(t.op)) }
+// opName is ggml's name of an operation, or that of one of this project's.
+func opName(t *C.struct_ggml_tensor) string {
+	if own := C.inkling_cpu_op_name(t); own != nil {
+		return C.GoString(own)
+	}
+	return C.GoString(C.ggml_op_name(t.op))
+}
 
 // Only returns a graph of the nodes of an allocated graph that are one of some
 // operations, on the same memory: for measuring what kernels take without the rest. Its results

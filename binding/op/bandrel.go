@@ -14,7 +14,9 @@ import "github.com/inkling-go/inkling/binding"
 //	BandScatter  few queries, a full cache: cell = position
 //	BandCells    few queries, a ring: each cell has its own distance
 //
-// The last two have the same graph at every position, so that it can be reused.
+// The last two have the same graph at every position, so that it can be reused. All
+// are compositions of ggml's operations. BandSpans does the same on the CPU, where
+// bias, mask and softmax are one operation of our own.
 //
 // Sources: InklingAttention of transformers 5.17; the relative shift is that of
 // Transformer-XL (Dai et al. 2019, appendix B).
@@ -32,9 +34,14 @@ type Attention struct {
 	// scores are F32 in memory.
 	Flash bool
 
-	// Block is the number of queries that BandWindow gives one score matrix;
-	// 0 takes as many as keep it small.
+	// Block is the number of queries that BandWindow and BandSpans give one score
+	// matrix; 0 takes as many as keep it small.
 	Block int64
+
+	// Of BandSpans alone: which keys each query sees and the bias by distance, as
+	// Graph.BandSoftMax takes them.
+	Spans *binding.Tensor // [3, 2, n_q, n_seq]   I32
+	Band  *binding.Tensor // [E, d_rel]           F32
 }
 
 func (a *Attention) groups() int64 { return a.Q.Dim(1) / a.K.Dim(2) }
@@ -116,7 +123,7 @@ func (a *Attention) head(g *binding.Graph, h int64) *Attention {
 	}
 	return &Attention{
 		Q: g.Cont(part(a.Q, h*G, G, 1)), R: g.Cont(part(a.R, h*G, G, 1)),
-		K: part(a.K, h, 1, 2), V: part(a.V, h, 1, 2), Scale: a.Scale,
+		K: part(a.K, h, 1, 2), V: part(a.V, h, 1, 2), Scale: a.Scale, Spans: a.Spans, Band: a.Band,
 	}
 }
 

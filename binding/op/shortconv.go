@@ -21,7 +21,19 @@ import "github.com/inkling-go/inkling/binding"
 //	res:   [channels, n, n_seq]
 //
 // Source: the Inkling layer's "short convolution with inner residual" (InklingShortConv of transformers 5.17).
+//
+// On the CPU it is one operation of our own, elsewhere a composition.
 func ShortConv(g *binding.Graph, x, w, table, read, write *binding.Tensor) *binding.Tensor {
+	if g.Device().IsCPU() && w.Dim(0) <= binding.MaxTableKernel {
+		y := g.TableConv(x, w, table, read, write)
+		g.Expand(y) // the table is written when it is computed
+		return y
+	}
+	return composedConv(g, x, w, table, read, write)
+}
+
+// composedConv is ShortConv of ggml's operations.
+func composedConv(g *binding.Graph, x, w, table, read, write *binding.Tensor) *binding.Tensor {
 	channels, n, seqs := x.Dim(0), x.Dim(1), x.Dim(2)
 	past := w.Dim(0) - 1
 	if back := (past + n) * seqs; read.Dim(0) == back {

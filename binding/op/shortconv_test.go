@@ -76,46 +76,49 @@ func TestShortConv(t *testing.T) {
 					if c.back && n > size-(K-1) {
 						continue
 					}
-					t.Run(fmt.Sprintf("n=%d sequences=%d K=%d back=%v", n, seqs, K, c.back), func(t *testing.T) {
-						const channels = 128
-						b := newBench(t, be)
-						x := b.floats(1, channels, int64(n), int64(seqs))
-						w := b.floats(1, int64(K), channels)
-						var states [][]float32
-						pos := []int{25, 1, 0}[:seqs]
-						for s := range seqs {
-							state := b.floats(1, int64(K-1), channels)
-							for c := range channels {
-								for j := range K - 1 {
-									if pos[s]-(K-1)+j < 0 { // before the beginning
-										state[c*(K-1)+j] = 0
-									}
-								}
-							}
-							states = append(states, state)
-						}
-						rows, read, write := convTable(states, pos, n, channels, K, size, c.back)
-						table := b.persistent(binding.F32, rows, channels, int64(len(rows)/channels))
-						got := b.run(ShortConv(b.g, b.input(x, channels, int64(n), int64(seqs)), b.persistent(binding.F32, w, int64(K), channels), table,
-							b.inputI32(read, int64(len(read))), b.inputI64(write, int64(len(write)))))
-						after := make([]float32, len(rows))
-						table.Floats(after)
-						for s := range seqs {
-							want, next := refShortConv(x[s*n*channels:(s+1)*n*channels], w, states[s], n, channels, K)
-							closeTo(t, fmt.Sprint("y: sequence ", s), got[0][s*n*channels:(s+1)*n*channels], want, 1e-6)
-							for j := range K - 1 {
-								p := pos[s] + n - (K - 1) + j
-								if p < 0 {
-									continue
-								}
+					form := map[string]func(g *binding.Graph, x, w, table, read, write *binding.Tensor) *binding.Tensor{"": ShortConv, " composed": composedConv}
+					for name, conv := range form {
+						t.Run(fmt.Sprintf("n=%d sequences=%d K=%d back=%v%s", n, seqs, K, c.back, name), func(t *testing.T) {
+							const channels = 128
+							b := newBench(t, be)
+							x := b.floats(1, channels, int64(n), int64(seqs))
+							w := b.floats(1, int64(K), channels)
+							var states [][]float32
+							pos := []int{25, 1, 0}[:seqs]
+							for s := range seqs {
+								state := b.floats(1, int64(K-1), channels)
 								for c := range channels {
-									if have := after[(s*(size+1)+p%size)*channels+c]; have != float32(next[c*(K-1)+j]) {
-										t.Fatalf("sequence %d: the table has %g for step %d, want %g", s, have, p, next[c*(K-1)+j])
+									for j := range K - 1 {
+										if pos[s]-(K-1)+j < 0 { // before the beginning
+											state[c*(K-1)+j] = 0
+										}
+									}
+								}
+								states = append(states, state)
+							}
+							rows, read, write := convTable(states, pos, n, channels, K, size, c.back)
+							table := b.persistent(binding.F32, rows, channels, int64(len(rows)/channels))
+							got := b.run(conv(b.g, b.input(x, channels, int64(n), int64(seqs)), b.persistent(binding.F32, w, int64(K), channels), table,
+								b.inputI32(read, int64(len(read))), b.inputI64(write, int64(len(write)))))
+							after := make([]float32, len(rows))
+							table.Floats(after)
+							for s := range seqs {
+								want, next := refShortConv(x[s*n*channels:(s+1)*n*channels], w, states[s], n, channels, K)
+								closeTo(t, fmt.Sprint("y: sequence ", s), got[0][s*n*channels:(s+1)*n*channels], want, 1e-6)
+								for j := range K - 1 {
+									p := pos[s] + n - (K - 1) + j
+									if p < 0 {
+										continue
+									}
+									for c := range channels {
+										if have := after[(s*(size+1)+p%size)*channels+c]; have != float32(next[c*(K-1)+j]) {
+											t.Fatalf("sequence %d: the table has %g for step %d, want %g", s, have, p, next[c*(K-1)+j])
+										}
 									}
 								}
 							}
-						}
-					})
+						})
+					}
 				}
 			}
 		}
