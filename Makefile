@@ -238,7 +238,7 @@ DIST = dist/inkling-$(VERSION)-$(shell go env GOOS)-$(GOARCH)
 dist: headers ## dist/inkling-VERSION-OS-ARCH.tar.gz for other machines, with a list of its parts (SPDX), their licences and a checksum
 	rm -rf $(DIST)
 	mkdir -p $(DIST)/lib
-	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X main.version=$(VERSION)"
+	$(MAKE) build PORTABLE=1 BIN=$(DIST) CGO_LDFLAGS="-static-libstdc++ -static-libgcc" LDFLAGS="-s -w -X github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo.version=$(VERSION)"
 	cp LICENSE README.md CHANGELOG.md deploy/inkling.service $(DIST)
 	$(DIST)/convert-inkling man > $(DIST)/convert-inkling.1
 	$(DIST)/inkling-run man > $(DIST)/inkling-run.1

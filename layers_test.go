@@ -34,6 +34,12 @@ var formats = []string{
 	"internal/gguf", "internal/mapped", "internal/media", "internal/safetensors", "internal/testutil", "internal/token",
 }
 
+// runParts is the folder of what inkling-run is made of.
+const runParts = "cmd/inkling-run/internal"
+
+// belowCmd is what commands may use of the tree.
+var belowCmd = []string{"", "binding", "convert", "ggml", "internal", "models"}
+
 var rooms = []room{
 	{"ggml", nil},
 	{"binding", []string{"ggml"}},
@@ -69,8 +75,15 @@ var rooms = []room{
 	{"internal/server", []string{"internal/chat", "internal/engine", "internal/grammar", "internal/media", "internal/store"}},
 
 	{"", []string{"internal", "models"}}, // the Go API; "internal" stands for every room below it
-	{"cmd", []string{"", "binding", "convert", "ggml", "internal", "models"}},
-	{"examples", []string{""}},                                                                         // as a user of the Go API would
+	{"cmd", append([]string{runParts, runParts + "/inspectcmd", runParts + "/measurecmd", runParts + "/runcmd", runParts + "/servecmd", runParts + "/storecmd"}, belowCmd...)},
+	// Commands do not know each other: what two of them need is in the parts.
+	{runParts, belowCmd},
+	{runParts + "/inspectcmd", append([]string{runParts}, belowCmd...)},
+	{runParts + "/measurecmd", append([]string{runParts}, belowCmd...)},
+	{runParts + "/runcmd", append([]string{runParts}, belowCmd...)},
+	{runParts + "/servecmd", append([]string{runParts}, belowCmd...)},
+	{runParts + "/storecmd", append([]string{runParts}, belowCmd...)},
+	{"examples", []string{""}}, // as a user of the Go API would
 	{"examples/newmodel", []string{"binding", "convert", "internal/gguf", "internal/token", "models"}}, // both halves of an architecture
 	{"test/load", nil}, // clients of a server that is a process of its own
 }
@@ -182,6 +195,11 @@ func TestLayersFindViolations(t *testing.T) {
 			name: "a command is imported by a test",
 			pkg:  listed{ImportPath: m + "models", TestImports: []string{m + "cmd/inkling-run"}},
 			want: []string{"models (test) imports cmd/inkling-run: nobody imports a command"},
+		},
+		{
+			name: "a command knows another one",
+			pkg:  listed{ImportPath: m + "cmd/inkling-run/internal/storecmd", Imports: []string{m + "cmd/inkling-run/internal/locate", m + "cmd/inkling-run/internal/runcmd"}},
+			want: []string{"cmd/inkling-run/internal/storecmd imports cmd/inkling-run/internal/runcmd: room cmd/inkling-run/internal/storecmd may import cmd/inkling-run/internal, the root package, binding, convert, ggml, internal, models"},
 		},
 		{
 			name: "testutil in the program",
@@ -304,7 +322,7 @@ func checkImport(from string, home room, imp string, inTest bool) string {
 	case len(home.may) == 0:
 		return fmt.Sprintf("imports %s: room %s may import nothing of this module", label(to), label(home.path))
 	default:
-		return fmt.Sprintf("imports %s: room %s may import %s", label(to), label(home.path), strings.Join(home.may, ", "))
+		return fmt.Sprintf("imports %s: room %s may import %s", label(to), label(home.path), strings.Join(labels(home.may), ", "))
 	}
 }
 
@@ -324,6 +342,14 @@ func label(path string) string {
 		return "the root package"
 	}
 	return path
+}
+
+func labels(paths []string) []string {
+	var list []string
+	for _, p := range paths {
+		list = append(list, label(p))
+	}
+	return list
 }
 
 func roomOf(path string) (room, bool) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/urfave/cli/v2"
 )
 
@@ -24,17 +26,17 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands:        commands(),
 		// A comma in the name of a picture is no separator.
 		DisableSliceFlagSeparator: true,
-		OnUsageError:              onUsageError,
+		OnUsageError:              usage.OnError,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run does it
 		Action: func(c *cli.Context) error {
 			switch {
 			case c.Bool("version"):
-				fmt.Fprintln(c.App.Writer, versionLine())
+				fmt.Fprintln(c.App.Writer, buildinfo.Line())
 				return nil
 			case c.NArg() > 0:
 				return unknownCommand(c.Args().First(), c.App.Commands)
 			}
-			return usagef("no command; inkling-run --help lists them")
+			return usage.Errorf("no command; inkling-run --help lists them")
 		},
 	}
 }

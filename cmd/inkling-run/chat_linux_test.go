@@ -158,11 +158,11 @@ func TestChatInterrupt(t *testing.T) {
 func TestChatLeave(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		leave func(*terminal) error
+		leave func(*console) error
 		want  int
 	}{
-		{"ctrl-D", func(term *terminal) error { term.send(ctrlD); return nil }, exitOK},
-		{"terminated", func(term *terminal) error { return term.cmd.Process.Signal(syscall.SIGTERM) }, exitInterrupted},
+		{"ctrl-D", func(term *console) error { term.send(ctrlD); return nil }, exitOK},
+		{"terminated", func(term *console) error { return term.cmd.Process.Signal(syscall.SIGTERM) }, exitInterrupted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			term := openTerminal(t, "run", filepath.Join(models, "tiny-F32.gguf"), "-t", "1")

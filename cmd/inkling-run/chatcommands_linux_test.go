@@ -14,7 +14,7 @@ import (
 )
 
 // openChat waits for the first prompt.
-func openChat(t *testing.T, env []string, args ...string) *terminal {
+func openChat(t *testing.T, env []string, args ...string) *console {
 	t.Helper()
 	term := openTerminalIn(t, env, append([]string{"run", filepath.Join(models, "tiny-F32.gguf"), "-t", "1"}, args...)...)
 	term.await("\x1b[?2004h" + chatPrompt)
@@ -28,7 +28,7 @@ type exchange struct {
 	not  []string // not in it
 }
 
-func (term *terminal) try(list []exchange) {
+func (term *console) try(list []exchange) {
 	term.t.Helper()
 	for _, x := range list {
 		got := term.enter(x.line)
@@ -45,7 +45,7 @@ func (term *terminal) try(list []exchange) {
 	}
 }
 
-func (term *terminal) leave() {
+func (term *console) leave() {
 	term.t.Helper()
 	term.send("/bye\r")
 	term.wantStatus(exitOK)

@@ -4,17 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/inspectcmd"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/measurecmd"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/runcmd"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/servecmd"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/storecmd"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/urfave/cli/v2"
 )
 
 // commands returns the subcommands in the order of the help.
 func commands() []*cli.Command {
 	list := []*cli.Command{
-		runCommand(), serveCommand(), showCommand(),
-		pullCommand(), createCommand(), importCommand(), listCommand(), cpCommand(), rmCommand(), gcCommand(),
-		psCommand(), stopCommand(),
-		doctorCommand(), benchCommand(), evalCommand(),
-		tokenizeCommand(), templateCommand(), mediaCommand(),
+		runcmd.Command(), servecmd.Serve(), inspectcmd.Show(),
+		storecmd.Pull(), storecmd.Create(), storecmd.Import(), storecmd.List(), storecmd.Cp(), storecmd.Rm(), storecmd.GC(),
+		servecmd.Ps(), servecmd.Stop(),
+		measurecmd.Doctor(), measurecmd.Bench(), measurecmd.Eval(),
+		inspectcmd.Tokenize(), inspectcmd.Template(), inspectcmd.Media(),
 		completionCommand(), manCommand(), versionCommand(),
 	}
 	for _, c := range list {
@@ -30,7 +36,7 @@ func unknownCommand(word string, list []*cli.Command) error {
 		names = append(names, c.Name)
 	}
 	last := len(names) - 1
-	return usagef("unknown command %q, want %s or %s", word, strings.Join(names[:last], ", "), names[last])
+	return usage.Errorf("unknown command %q, want %s or %s", word, strings.Join(names[:last], ", "), names[last])
 }
 
 // exitCodes are the exit statuses and what they mean, for help, man page and docs.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/urfave/cli/v2"
 )
 
@@ -26,11 +27,11 @@ func completionCommand() *cli.Command {
 		UsageText:       "inkling-run completion bash|zsh|fish",
 		Description:     completionDescription,
 		HideHelpCommand: true,
-		OnUsageError:    onUsageError,
+		OnUsageError:    usage.OnError,
 		Action: func(c *cli.Context) error {
 			write, ok := shells[c.Args().First()]
 			if !ok || c.NArg() != 1 {
-				return usagef("completion %s: want one of bash, zsh, fish", strings.Join(c.Args().Slice(), " "))
+				return usage.Errorf("completion %s: want one of bash, zsh, fish", strings.Join(c.Args().Slice(), " "))
 			}
 			return write(c.App.Writer, c.App.Commands)
 		},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/session"
 )
 
 // devItem is a line of the evaluation set of the trained checkpoint.
@@ -79,7 +80,7 @@ func (it *devItem) check(t *testing.T, dir string) {
 	if code := run(args, strings.NewReader("not read"), &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit status %d: %s", code, &stderr)
 	}
-	var got result
+	var got session.Result
 	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
 		t.Fatalf("%v in %s", err, &stdout)
 	}

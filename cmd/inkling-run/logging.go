@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 )
 
 // addLogFlags gives a command the options about log lines, unless it has options
@@ -48,7 +49,7 @@ func setLogging(c *cli.Context) error {
 	case "json":
 		handler = slog.NewJSONHandler(c.App.ErrWriter, opts)
 	default:
-		return usagef("--log-format %q: want text or json", format)
+		return usage.Errorf("--log-format %q: want text or json", format)
 	}
 	slog.SetDefault(slog.New(handler))
 	binding.LogLevel(level)

@@ -14,6 +14,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/interrupt"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/terminal"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	_ "github.com/inkling-go/inkling/convert/kimik25"
 	_ "github.com/inkling-go/inkling/models/inkling"
@@ -40,12 +43,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "inkling-run: %s\n", oneLine(err.Error()))
-	var wrong *usageError
+	fmt.Fprintf(stderr, "inkling-run: %s\n", terminal.OneLine(err.Error()))
+	var wrong *usage.Error
 	switch {
 	case errors.As(err, &wrong):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, interrupt.Err):
 		return exitInterrupted
 	}
 	return exitError

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/urfave/cli/v2"
 )
 
@@ -16,10 +18,10 @@ func manCommand() *cli.Command {
 		Usage:           "print the manual page, for man -l - or a file inkling-run.1",
 		UsageText:       "inkling-run man | man -l -",
 		HideHelpCommand: true,
-		OnUsageError:    onUsageError,
+		OnUsageError:    usage.OnError,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("man takes no arguments")
+				return usage.Errorf("man takes no arguments")
 			}
 			return writeMan(c.App.Writer, c.App)
 		},
@@ -29,7 +31,7 @@ func manCommand() *cli.Command {
 // writeMan writes the page in roff with the man macros.
 func writeMan(w io.Writer, app *cli.App) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH INKLING-RUN 1 \"\" %s \"User Commands\"\n", roffArg(versionLine()))
+	fmt.Fprintf(&b, ".TH INKLING-RUN 1 \"\" %s \"User Commands\"\n", roffArg(buildinfo.Line()))
 	b.WriteString(".SH NAME\ninkling\\-run \\- " + roff(app.Usage) + "\n")
 	b.WriteString(".SH SYNOPSIS\n.B inkling\\-run\n.I COMMAND\n[arguments and options, in any order]\n")
 	b.WriteString(".SH COMMANDS\n")

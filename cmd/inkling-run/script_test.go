@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/session"
 	"github.com/inkling-go/inkling/internal/gguf"
 )
 
@@ -103,7 +104,7 @@ func count(ts *testscript.TestScript, _ bool, args []string) {
 func samePrompt(ts *testscript.TestScript, neg bool, args []string) {
 	var prompts [2][]int32
 	for i, file := range args {
-		var r result
+		var r session.Result
 		if err := json.Unmarshal([]byte(ts.ReadFile(file)), &r); err != nil || len(r.PromptTokenIDs) == 0 {
 			ts.Fatalf("%s: no result with a prompt: %v", file, err)
 		}

@@ -23,8 +23,8 @@ const (
 	undimmed   = "\x1b[0m"
 )
 
-// terminal is the program on a pseudo-terminal, and the person before it.
-type terminal struct {
+// console is the program on a pseudo-terminal, and the person before it.
+type console struct {
 	t      *testing.T
 	master *os.File
 	cmd    *exec.Cmd
@@ -35,13 +35,13 @@ type terminal struct {
 }
 
 // openTerminal starts the program on a terminal of its own, of 80 columns.
-func openTerminal(t *testing.T, args ...string) *terminal {
+func openTerminal(t *testing.T, args ...string) *console {
 	t.Helper()
 	return openTerminalIn(t, []string{"INKLING_HOME=" + t.TempDir()}, args...)
 }
 
 // openTerminalIn is openTerminal with variables of the environment.
-func openTerminalIn(t *testing.T, env []string, args ...string) *terminal {
+func openTerminalIn(t *testing.T, env []string, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func openTerminalIn(t *testing.T, env []string, args ...string) *terminal {
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	term := &terminal{t: t, master: master, cmd: command(t, args...)}
+	term := &console{t: t, master: master, cmd: command(t, args...)}
 	term.cmd.Env = append(append(os.Environ(), "TERM=xterm", "NO_COLOR="), env...)
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -83,7 +83,7 @@ func openTerminalIn(t *testing.T, env []string, args ...string) *terminal {
 }
 
 // send types.
-func (term *terminal) send(keys string) {
+func (term *console) send(keys string) {
 	term.t.Helper()
 	if _, err := term.master.WriteString(keys); err != nil {
 		term.t.Fatal(err)
@@ -92,7 +92,7 @@ func (term *terminal) send(keys string) {
 
 // await waits for a text after what was waited for before, and returns what
 // comes up to its end.
-func (term *terminal) await(text string) string {
+func (term *console) await(text string) string {
 	term.t.Helper()
 	return term.awaitFunc(fmt.Sprintf("%q", text), func(screen string) int {
 		if i := strings.Index(screen, text); i >= 0 {
@@ -103,7 +103,7 @@ func (term *terminal) await(text string) string {
 }
 
 // awaitBytes waits for so many bytes.
-func (term *terminal) awaitBytes(n int) {
+func (term *console) awaitBytes(n int) {
 	term.t.Helper()
 	term.awaitFunc(fmt.Sprintf("%d bytes", n), func(screen string) int {
 		if len(screen) >= n {
@@ -114,7 +114,7 @@ func (term *terminal) awaitBytes(n int) {
 }
 
 // awaitFunc waits until find knows how much of the new text it wants.
-func (term *terminal) awaitFunc(what string, find func(string) int) string {
+func (term *console) awaitFunc(what string, find func(string) int) string {
 	term.t.Helper()
 	var rest string
 	for range 1000 {
@@ -135,7 +135,7 @@ func (term *terminal) awaitFunc(what string, find func(string) int) string {
 }
 
 // status waits for the end of the program.
-func (term *terminal) status() int {
+func (term *console) status() int {
 	term.t.Helper()
 	err := term.cmd.Wait()
 	var exit *exec.ExitError
@@ -149,7 +149,7 @@ func (term *terminal) status() int {
 	return -1
 }
 
-func (term *terminal) wantStatus(want int) {
+func (term *console) wantStatus(want int) {
 	term.t.Helper()
 	if got := term.status(); got != want {
 		term.t.Errorf("exit status %d, want %d", got, want)
@@ -158,7 +158,7 @@ func (term *terminal) wantStatus(want int) {
 
 // cooked reports whether the terminal is as it was before the program: with
 // echo, line ends and signals.
-func (term *terminal) cooked() bool {
+func (term *console) cooked() bool {
 	term.t.Helper()
 	state, err := unix.IoctlGetTermios(int(term.master.Fd()), unix.TCGETS)
 	if err != nil {
@@ -170,7 +170,7 @@ func (term *terminal) cooked() bool {
 const ctrlC, ctrlD, arrowUp = "\x03", "\x04", "\x1b[A"
 
 // enter types a line and returns what comes until the next prompt.
-func (term *terminal) enter(line string) string {
+func (term *console) enter(line string) string {
 	term.t.Helper()
 	term.send(line + "\r")
 	return term.await("\x1b[?2004h" + chatPrompt)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/report"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/urfave/cli/v2"
 )
 
@@ -15,16 +18,16 @@ func versionCommand() *cli.Command {
 		UsageText:       "inkling-run version [--json]",
 		HideHelpCommand: true,
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}},
-		OnUsageError:    onUsageError,
+		OnUsageError:    usage.OnError,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("version takes no arguments")
+				return usage.Errorf("version takes no arguments")
 			}
-			b := buildInfo()
+			b := buildinfo.Read()
 			if c.Bool("json") {
-				return encodeJSON(c.App.Writer, b)
+				return report.JSON(c.App.Writer, b)
 			}
-			_, err := fmt.Fprintf(c.App.Writer, "%s\nplatform %s, SIMD %s\n", versionLine(), b.Platform, strings.Join(b.SIMD, " "))
+			_, err := fmt.Fprintf(c.App.Writer, "%s\nplatform %s, SIMD %s\n", buildinfo.Line(), b.Platform, strings.Join(b.SIMD, " "))
 			return err
 		},
 	}

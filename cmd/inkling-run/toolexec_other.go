@@ -1,9 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os/exec"
-
-// ownGroup does nothing where there are no process groups: the command alone is
-// killed.
-func ownGroup(*exec.Cmd) {}
