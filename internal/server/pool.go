@@ -37,9 +37,10 @@ type pool struct {
 // loaded is a model in memory, or on its way there.
 type loaded struct {
 	*Model
-	eng   *engine.Engine
-	err   error
-	ready chan struct{} // closed once eng or err is there
+	eng    *engine.Engine
+	err    error
+	ready  chan struct{} // closed once eng or err is there
+	closed chan struct{} // closed once eng has given its memory back
 
 	// The rest is guarded by the pool's mutex.
 	files     []fileState
@@ -47,6 +48,7 @@ type loaded struct {
 	users     int
 	gone      bool // no longer in byName, and closed when its last user leaves
 	keepAlive time.Duration
+	used      time.Time // when it became idle
 	expires   time.Time // while idle; zero: never
 	timer     *time.Timer
 }
@@ -108,7 +110,7 @@ func (p *pool) take(m *Model) (*loaded, <-chan struct{}, error) {
 			p.makeRoom()
 			return nil, p.changed, nil
 		}
-		l = &loaded{Model: m, ready: make(chan struct{}), loading: true, keepAlive: p.keepAlive}
+		l = &loaded{Model: m, ready: make(chan struct{}), closed: make(chan struct{}), loading: true, keepAlive: p.keepAlive}
 		p.byName[m.Name], p.all[l] = l, true
 		go p.load(l)
 	}
@@ -119,24 +121,19 @@ func (p *pool) take(m *Model) (*loaded, <-chan struct{}, error) {
 	return l, nil, nil
 }
 
-// makeRoom drops the model that has been idle for longest, if one is.
-func (p *pool) makeRoom() {
+// makeRoom drops the model that has been idle for longest and returns it, nil if
+// none is idle.
+func (p *pool) makeRoom() *loaded {
 	var oldest *loaded
 	for l := range p.all {
-		if l.users == 0 && !l.loading && !l.gone && (oldest == nil || l.idleBefore(oldest)) {
+		if l.users == 0 && !l.loading && !l.gone && (oldest == nil || l.used.Before(oldest.used)) {
 			oldest = l
 		}
 	}
 	if oldest != nil {
 		p.drop(oldest)
 	}
-}
-
-func (l *loaded) idleBefore(o *loaded) bool {
-	if l.expires.IsZero() || o.expires.IsZero() {
-		return o.expires.IsZero() && !l.expires.IsZero()
-	}
-	return l.expires.Before(o.expires)
+	return oldest
 }
 
 // load opens the model. It is nobody's request: the next one for the model finds
@@ -145,7 +142,7 @@ func (p *pool) load(l *loaded) {
 	start := time.Now()
 	files, err := l.states()
 	if err == nil {
-		l.eng, err = p.open(context.Background(), l.options(p.opt))
+		l.eng, err = p.openWithRoom(l)
 	}
 	if err != nil {
 		failed := &Error{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("loading %s: %v", l.Name, err), cause: err}
@@ -173,6 +170,25 @@ func (p *pool) load(l *loaded) {
 	}
 }
 
+// openWithRoom opens a model. Where memory is missing for it, models that are idle
+// give theirs back, the one that was not used for longest first, until it fits.
+func (p *pool) openWithRoom(l *loaded) (*engine.Engine, error) {
+	for {
+		eng, err := p.open(context.Background(), l.options(p.opt))
+		if err == nil || !errors.Is(err, engine.ErrOutOfMemory) {
+			return eng, err
+		}
+		p.mu.Lock()
+		oldest := p.makeRoom()
+		p.mu.Unlock()
+		if oldest == nil {
+			return nil, err
+		}
+		p.log.Info("an idle model gives its memory back", "model", oldest.Name, "for", l.Name)
+		<-oldest.closed
+	}
+}
+
 // release gives a model back. keep, if not nil, is how long it stays from now on.
 func (p *pool) release(l *loaded, keep *time.Duration) {
 	p.mu.Lock()
@@ -194,7 +210,7 @@ func (p *pool) release(l *loaded, keep *time.Duration) {
 // idle starts the time that a model stays without a user.
 func (p *pool) idle(l *loaded) {
 	defer p.signal()
-	l.expires = time.Time{}
+	l.used, l.expires = time.Now(), time.Time{}
 	switch {
 	case l.keepAlive == 0:
 		p.drop(l)
@@ -251,6 +267,7 @@ func (p *pool) forget(l *loaded) {
 func (p *pool) shut(l *loaded) {
 	go func() {
 		l.eng.Close()
+		close(l.closed)
 		p.log.Info("unloaded", "model", l.Name)
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -268,3 +268,81 @@ func TestParseKeepAlive(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomForModel: a model for which memory is missing gets that of idle ones, the
+// one that was not used for longest first, and no more of them than it takes.
+func TestRoomForModel(t *testing.T) {
+	p, _ := newTestPool(t, Forever, 9, nil)
+	open, room := p.open, 3
+	p.open = func(ctx context.Context, o engine.Options) (*engine.Engine, error) {
+		p.mu.Lock()
+		n := 0
+		for l := range p.all {
+			if !l.loading {
+				n++
+			}
+		}
+		p.mu.Unlock()
+		if n >= room {
+			return nil, errOutOfMemory
+		}
+		return open(ctx, o)
+	}
+	models := map[string]*Model{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		models[name] = copyModel(t, name)
+	}
+	use := func(name string) *loaded { t.Helper(); return acquire(t, p, models[name]) }
+	leave := func(l *loaded, keep time.Duration) { p.release(l, &keep) }
+	leave(use("a"), Forever)
+	leave(use("b"), time.Minute) // keeps for less time, and is not older for that
+	leave(use("c"), time.Hour)
+	leave(use("a"), Forever) // used again
+
+	want := func(names ...string) {
+		t.Helper()
+		if got := p.names(); !slices.Equal(got, names) {
+			t.Errorf("loaded %v, want %v", got, names)
+		}
+	}
+	d := use("d")
+	want("a", "c", "d")
+	leave(use("e"), Forever) // c is older than a now
+	want("a", "d", "e")
+	room = 2 // as if another program took some
+	c := use("c")
+	want("c", "d")
+
+	// With nobody idle it does not fit, and those at work stay.
+	_, err := p.acquire(t.Context(), models["a"])
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Status != 503 || failed.RetryAfter == 0 || !errors.Is(err, engine.ErrOutOfMemory) {
+		t.Errorf("error %v without room", err)
+	}
+	want("c", "d")
+	leave(d, Forever)
+	leave(use("a"), Forever)
+	want("a", "c")
+	leave(c, Forever)
+}
+
+// TestBrokenFileTakesNoRoom: what is wrong with a file costs no other model its
+// memory.
+func TestBrokenFileTakesNoRoom(t *testing.T) {
+	p, _ := newTestPool(t, Forever, 9, nil)
+	a := copyModel(t, "a")
+	p.release(acquire(t, p, a), nil)
+	open := p.open
+	p.open = func(ctx context.Context, o engine.Options) (*engine.Engine, error) {
+		if o.Model == a.Path {
+			return open(ctx, o)
+		}
+		return nil, errors.New("broken")
+	}
+	if _, err := p.acquire(t.Context(), copyModel(t, "b")); err == nil {
+		t.Error("no error")
+	}
+	if got := p.names(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("loaded %v, want a", got)
+	}
+}
