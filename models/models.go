@@ -223,15 +223,12 @@ type (
 
 var (
 	archs      = map[string]openModel{}
-	projectors = map[string]openProjector{}
+	projectors = map[string]projectorKind{}
 )
 
 // Register makes an architecture known by the value of general.architecture.
 // Called from init functions only.
 func Register(arch string, open openModel) { archs[arch] = open }
-
-// RegisterProjector makes a projector known by its clip.*.projector_type.
-func RegisterProjector(kind string, open openProjector) { projectors[kind] = open }
 
 // File is an opened GGUF file.
 type File = gguf.File
@@ -256,29 +253,4 @@ func Open(f *File, p Params) (Model, error) {
 		return nil, &UnsupportedError{f.Path(), fmt.Sprintf("architecture %q is not supported (supported: %v)", arch, slices.Sorted(maps.Keys(archs)))}
 	}
 	return open(f, p)
-}
-
-// OpenProjector loads the media towers of an mmproj file.
-func OpenProjector(f *File, p Params) (Projector, error) {
-	arch, err := f.Str("general.architecture")
-	if err != nil {
-		return nil, err
-	}
-	if arch != "clip" {
-		return nil, &UnsupportedError{f.Path(), fmt.Sprintf("is not a projector: general.architecture is %q, want \"clip\"", arch)}
-	}
-	for _, key := range []string{"clip.projector_type", "clip.vision.projector_type", "clip.audio.projector_type"} {
-		kind, err := f.StrOr(key, "")
-		if err != nil {
-			return nil, err
-		}
-		if kind == "" {
-			continue
-		}
-		if open, ok := projectors[kind]; ok {
-			return open(f, p)
-		}
-		return nil, &UnsupportedError{f.Path(), fmt.Sprintf("%s %q is not supported (supported: %v)", key, kind, slices.Sorted(maps.Keys(projectors)))}
-	}
-	return nil, &UnsupportedError{f.Path(), "names no projector type (clip.vision.projector_type)"}
 }

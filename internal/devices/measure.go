@@ -60,6 +60,9 @@ func (p *planning) declare(planner *binding.Backend, place models.Placement) err
 	defer m.Close()
 	if p.MMProj != nil {
 		params.Backend, params.Place, params.MTP = planner.Parts()[0], models.Placement{}, nil
+		if err := models.CheckProjector(p.MMProj, p.Model); err != nil {
+			return err
+		}
 		pr, err := models.OpenProjector(p.MMProj, params)
 		if err != nil {
 			return err

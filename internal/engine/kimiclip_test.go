@@ -297,6 +297,8 @@ func TestKimiFilesThatDoNotFit(t *testing.T) {
 		{"media id", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": uint32(1035)}, nil), tower, "kimi.media_token_id is 1035, but the tokenizer's placeholder for image is 1034"},
 		{"media id of another type", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": "x"}, nil), tower, "kimi.media_token_id"},
 		{"wider tower", text, filepath.Join(ggufDir, "mmproj-kimi-tiny-F32.gguf"), "its rows have 256 values"},
+		{"tower of another family of the same width", filepath.Join(ggufDir, "kimi-tiny-F32.gguf"), filepath.Join(filepath.Dir(tiny(t, "f32")), "mmproj-inkling-tiny-F32.gguf"), `is a projector for models of architecture "inkling"`},
+		{"the other way round", tiny(t, "f32"), filepath.Join(ggufDir, "mmproj-kimi-tiny-F32.gguf"), `is a projector for models of architecture "deepseek2"`},
 		{"tower of another kind", text, filepath.Join(filepath.Dir(tiny(t, "f32")), "mmproj-inkling-tiny-F32.gguf"), "the two files are of different models"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

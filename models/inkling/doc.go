@@ -9,5 +9,5 @@ import "github.com/inkling-go/inkling/models"
 
 func init() {
 	models.Register("inkling", open)
-	models.RegisterProjector("inkling", openProjector)
+	models.RegisterProjector("inkling", "inkling", openProjector)
 }

@@ -11,6 +11,6 @@ import "github.com/inkling-go/inkling/models"
 func init() {
 	models.Register("deepseek2", open)
 	for _, kind := range []string{"kimik25", "kimivl"} {
-		models.RegisterProjector(kind, openProjectorKind(kind))
+		models.RegisterProjector(kind, "deepseek2", openProjectorKind(kind))
 	}
 }
