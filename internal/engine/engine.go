@@ -156,6 +156,9 @@ func (e *Engine) openProjector(p models.Params) (err error) {
 	if e.mmproj, err = models.OpenFile(path); err != nil {
 		return err
 	}
+	if err := models.CheckProjector(e.mmproj, e.text); err != nil {
+		return err
+	}
 	if e.proj, err = models.OpenProjector(e.mmproj, p); err != nil {
 		return err
 	}
