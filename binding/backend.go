@@ -35,6 +35,9 @@ type Backend struct {
 	plan  bool            // see NewPlanner
 	lacks map[string]bool // names of operations, of a planner
 
+	stream    int        // see StreamRows
+	streaming *Streaming // nil unless measured
+
 	threads int
 	work    int64 // of the largest graph that was allocated, see Work
 	planned Planned

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <string.h>
 
 static int log_min_level;
@@ -136,4 +137,25 @@ struct ggml_tensor * inkling_bits(struct ggml_context * ctx, struct ggml_tensor 
     t->op = GGML_OP_VIEW;
     t->src[0] = a;
     return t;
+}
+
+bool inkling_pin(ggml_backend_dev_t dev, void * data, size_t size) {
+    bool (*pin)(void *, size_t) = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_register_host_buffer");
+    return pin != NULL && pin(data, size);
+}
+
+void inkling_unpin(ggml_backend_dev_t dev, void * data) {
+    void (*unpin)(void *) = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_unregister_host_buffer");
+    if (unpin != NULL) unpin(data);
+}
+
+void inkling_huge_pages(void * data, size_t size) {
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = 2u << 20;
+    uintptr_t begin = ((uintptr_t) data + page - 1) / page * page, end = ((uintptr_t) data + size) / page * page;
+    if (begin < end) madvise((void *) begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void) data;
+    (void) size;
+#endif
 }

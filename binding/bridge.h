@@ -20,6 +20,14 @@ ggml_backend_reg_t inkling_module_load(const char * path, char * reason, size_t 
 // False if the device is of another module, or of one that does not say.
 bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[3]);
 
+// Locks size bytes of host memory, page-aligned, so that the device copies from them
+// at the full speed of its link. False if it has no such function, or refuses.
+bool inkling_pin(ggml_backend_dev_t dev, void * data, size_t size);
+void inkling_unpin(ggml_backend_dev_t dev, void * data);
+
+// Asks the system for large pages: a hint.
+void inkling_huge_pages(void * data, size_t size);
+
 // A context that holds tensor structs only, never data.
 struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes);
 

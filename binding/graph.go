@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 )
 
 // Graph is a recorded computation. Build it once with the operation methods,
@@ -22,6 +23,7 @@ type Graph struct {
 	cap   int
 	n     int
 	place placing
+	owned []unsafe.Pointer // C memory that nodes use besides their tensors
 }
 
 // NewGraph makes room for n tensors: inputs, views and results alike.
@@ -93,8 +95,8 @@ func (g *Graph) Unsupported() []string {
 	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
 		t := wrap(C.ggml_graph_node(g.cg, i))
 		on := g.be.home()
-		if part, pinned := g.place.pins[t]; pinned {
-			on = part
+		if p, ok := g.place.pins[t]; ok {
+			on = p.on
 		}
 		if !on.dev.Supports(t) && !g.follows(t, on) && !g.fetches(t, on) {
 			ops = append(ops, fmt.Sprintf("%s %v", C.GoString(C.ggml_op_desc(t.c())), t.Shape()))
@@ -227,5 +229,6 @@ func (g *Graph) Close() {
 	if g != nil && g.ctx != nil {
 		C.ggml_free(g.ctx)
 		g.ctx, g.cg = nil, nil
+		g.freeOwned()
 	}
 }

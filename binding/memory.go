@@ -16,6 +16,8 @@ type Memory struct {
 	be      *Backend
 	weights bool
 	pools   []*pool
+	host    []span // host memory that weights lie in
+	pinned  []span
 	cap     int
 	n       int
 }
@@ -112,19 +114,23 @@ func (m *Memory) Alloc() error {
 			}
 			continue
 		}
-		if err := p.alloc(); err != nil {
+		if err := p.alloc(m.weights); err != nil {
 			return err
 		}
 		if m.weights {
-			C.ggml_backend_buffer_set_usage(p.bufs[len(p.bufs)-1], C.GGML_BACKEND_BUFFER_USAGE_WEIGHTS)
+			buf := p.bufs[len(p.bufs)-1]
+			C.ggml_backend_buffer_set_usage(buf, C.GGML_BACKEND_BUFFER_USAGE_WEIGHTS)
+			if p.be.dev.IsCPU() {
+				m.host = append(m.host, span{uintptr(C.ggml_backend_buffer_get_base(buf)), uintptr(C.ggml_backend_buffer_get_size(buf))})
+			}
 		}
 	}
 	return nil
 }
 
-func (p *pool) alloc() error {
+func (p *pool) alloc(weights bool) error {
 	if p.be.dev.IsCPU() {
-		return p.allocHost()
+		return p.allocHost(weights)
 	}
 	buf := C.ggml_backend_alloc_ctx_tensors(p.ctx, p.be.b)
 	if buf == nil {
@@ -142,7 +148,9 @@ func (p *pool) outOfMemory() error {
 	return fmt.Errorf("device %s: %w: %d MiB do not fit, %d of %d are free", p.be.dev.Name(), ErrOutOfMemory, int64(size)>>20, free>>20, total>>20)
 }
 
-func (p *pool) allocHost() error {
+// allocHost takes zeroed memory. Weights, all of which are read, lie in large pages
+// if the system has them: a cache would lose its pages that are never written.
+func (p *pool) allocHost(weights bool) error {
 	size := C.ggml_backend_alloc_ctx_tensors_from_buft_size(p.ctx, C.ggml_backend_get_default_buffer_type(p.be.b))
 	const align = 64 // of a cache line; at least what ggml wants
 	block := C.calloc(1, size+align)
@@ -151,6 +159,9 @@ func (p *pool) allocHost() error {
 	}
 	p.blocks = append(p.blocks, block)
 	at := unsafe.Add(block, (align-uintptr(block)%align)%align)
+	if weights {
+		C.inkling_huge_pages(at, size)
+	}
 	buf := C.ggml_backend_cpu_buffer_from_ptr(at, size)
 	if buf == nil {
 		return p.outOfMemory()
@@ -232,7 +243,9 @@ func (p *Mapping) Place(t *Tensor, off int64) error {
 	}
 	if host := p.m.be.host(); host.plan {
 		host.planned.Mapped += t.Bytes()
+		return nil
 	}
+	p.m.host = append(p.m.host, span{uintptr(unsafe.Pointer(&p.data[off])), uintptr(t.Bytes())})
 	return nil
 }
 
@@ -260,6 +273,7 @@ func (m *Memory) Close() {
 	if m == nil {
 		return
 	}
+	m.unpin()
 	for _, p := range m.pools {
 		for _, b := range p.bufs {
 			C.ggml_backend_buffer_free(b)

@@ -53,8 +53,10 @@ func LoadModules() map[string]*MissingError {
 	defer moduleLock.Unlock()
 	// cuBLAS would round F32 products to 11 bits, and the router would choose
 	// other experts. It reads this once, when it is loaded.
-	if _, ok := os.LookupEnv("NVIDIA_TF32_OVERRIDE"); !ok {
-		os.Setenv("NVIDIA_TF32_OVERRIDE", "0")
+	for name, value := range map[string]string{"NVIDIA_TF32_OVERRIDE": "0", registerVariable: "1"} {
+		if _, ok := os.LookupEnv(name); !ok {
+			os.Setenv(name, value)
+		}
 	}
 	folders := moduleFolders()
 	missing := map[string]*MissingError{}

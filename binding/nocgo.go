@@ -108,6 +108,8 @@ func (t DType) Size() int64 { panic(errNoCgo) }
 
 func (t DType) Quantized() bool { panic(errNoCgo) }
 
+func (g *Graph) ExpertsOfRow(gate, up, down, x, ids, weights *Tensor) *Tensor { panic(errNoCgo) }
+
 type FusedOp int32
 
 const FusedBandAttention FusedOp = 101
@@ -302,15 +304,29 @@ func (g *Graph) ArgsortTopK(a *Tensor, k int) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) ArgMax(a *Tensor) *Tensor { panic(errNoCgo) }
 
+const NoPinVariable = "GGML_CUDA_NO_PINNED"
+
+func (m *Memory) HostBytes() int64 { panic(errNoCgo) }
+
+func (m *Memory) Pin() int64 { panic(errNoCgo) }
+
 func (g *Graph) On(be *Backend) { panic(errNoCgo) }
 
 func (g *Graph) Fresh(a *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) Device() Device { panic(errNoCgo) }
 
+func (g *Graph) Beside() bool { panic(errNoCgo) }
+
 func (g *Graph) Supports(t *Tensor) bool { panic(errNoCgo) }
 
-func (g *Graph) Follow(w *Tensor) (done func()) { panic(errNoCgo) }
+func (g *Graph) Follow(w *Tensor, rows int64) (done func()) { panic(errNoCgo) }
+
+const DefaultStreamRows = 32
+
+func (b *Backend) StreamRows() int { panic(errNoCgo) }
+
+func (b *Backend) SetStreamRows(n int) { panic(errNoCgo) }
 
 func (g *Graph) Splits() int { panic(errNoCgo) }
 
@@ -345,6 +361,18 @@ const RopeNorm RopeMode = 0
 func (g *Graph) RopeExt(a, pos, factors *Tensor, nDims int, mode RopeMode, nCtxOrig int, freqBase, freqScale, extFactor, attnFactor, betaFast, betaSlow float32) *Tensor {
 	panic(errNoCgo)
 }
+
+type Streaming struct {
+	Link float64 `json:"link"`
+	CPU  float64 `json:"cpu"`
+	Rows int     `json:"rows"`
+}
+
+func (b *Backend) MeasureStreaming(bank *Tensor, used int) (*Streaming, error) {
+	return *new(*Streaming), errNoCgo
+}
+
+func (b *Backend) Streaming() *Streaming { panic(errNoCgo) }
 
 func (g *Graph) Ops() map[string]int { panic(errNoCgo) }
 

@@ -8,13 +8,20 @@ import "C"
 // Left alone, ggml's scheduler derives it from the places of weights and states.
 // Nodes that overwrite intermediate results, and nodes whose form was chosen for
 // a device, must be where they were meant to be: so all nodes are pinned to the
-// device that On named, but those that follow a weight that lies elsewhere.
+// device that On or Follow named, but those with a weight that lies elsewhere and
+// that neither named.
 type placing struct {
-	on     *Backend // one of the backend's Parts
-	follow int      // above 0: nodes are not pinned
-	pins   map[*Tensor]*Backend
-	sched  C.ggml_backend_sched_t // of the allocator, once allocated
-	splits int
+	on      *Backend // one of the backend's Parts
+	follows *Backend // that Follow chose, nil outside of it
+	pins    map[*Tensor]pinned
+	sched   C.ggml_backend_sched_t // of the allocator, once allocated
+	splits  int
+}
+
+// pinned says where a node runs.
+type pinned struct {
+	on    *Backend
+	fetch bool // weights that lie elsewhere come there
 }
 
 // On says which device the nodes that are recorded from here on run on: be is
@@ -35,45 +42,83 @@ func (g *Graph) Fresh(a *Tensor) *Tensor {
 	return g.Cont(a)
 }
 
+// runs is the device that nodes recorded now run on.
+func (g *Graph) runs() *Backend {
+	if g.place.follows != nil {
+		return g.place.follows
+	}
+	return g.place.on
+}
+
 // Device is the device that nodes recorded now run on.
-func (g *Graph) Device() Device { return g.place.on.dev }
+func (g *Graph) Device() Device { return g.runs().dev }
+
+// Beside reports whether nodes recorded now run on the CPU because Follow said so: a GPU
+// waits for them.
+func (g *Graph) Beside() bool { return g.place.follows != nil && g.place.follows.dev.IsCPU() }
 
 // Supports reports whether that device has a kernel for the node t.
-func (g *Graph) Supports(t *Tensor) bool { return g.place.on.dev.Supports(t) }
+func (g *Graph) Supports(t *Tensor) bool { return g.runs().dev.Supports(t) }
 
-// Follow lets the nodes that are recorded until the returned function is called
-// run where the weight w is, if that is another device than On's. Products with
-// many rows may come to On's device all the same, and the weight with them, if
-// that is the faster way (the scheduler's rule for weights in host memory).
-func (g *Graph) Follow(w *Tensor) (done func()) {
+// Follow lets the nodes that are recorded until the returned function is called,
+// products of rows rows with the weight w and others like it, run where w is, if
+// that is another device than On's. Of StreamRows rows and more the weights come to
+// On's device instead.
+func (g *Graph) Follow(w *Tensor, rows int64) (done func()) {
 	if g.be.parts == nil || !bool(C.inkling_weight_is_elsewhere(w.c(), g.place.on.b)) {
 		return func() {}
 	}
-	g.place.follow++
-	return func() { g.place.follow-- }
+	g.place.follows = g.place.on
+	if rows < int64(g.be.StreamRows()) || !g.place.on.multipliesByChoice(w) {
+		for _, p := range g.be.parts {
+			if !bool(C.inkling_is_elsewhere(w.c(), p.b)) {
+				g.place.follows = p
+			}
+		}
+	}
+	return func() { g.place.follows = nil }
 }
 
+// multipliesByChoice reports whether the device has a kernel for banks of experts like w.
+func (b *Backend) multipliesByChoice(w *Tensor) bool {
+	g := b.NewGraph(4)
+	defer g.Close()
+	x, ids := g.Input("x", F32, w.Dim(0), 1, 1), g.Input("ids", I32, 1, 1)
+	return g.Supports(g.MulMatID(w, x, ids))
+}
+
+// DefaultStreamRows is ggml's own number, and the least that can be set.
+const DefaultStreamRows = 32
+
+// StreamRows is the least number of rows whose products with weights in host memory
+// are computed on a GPU, to which the weights are copied.
+func (b *Backend) StreamRows() int { return max(b.stream, DefaultStreamRows) }
+
+// SetStreamRows sets it for graphs that are built from now on.
+func (b *Backend) SetStreamRows(n int) { b.stream = n }
+
 func (g *Graph) pin(t *Tensor) {
-	if g.be.parts == nil || g.place.follow > 0 {
+	if g.be.parts == nil {
 		return
 	}
 	if g.place.pins == nil {
-		g.place.pins = map[*Tensor]*Backend{}
+		g.place.pins = map[*Tensor]pinned{}
 	}
-	g.place.pins[t] = g.place.on
+	g.place.pins[t] = pinned{g.runs(), g.place.follows != nil}
 }
 
-// follows reports whether a node of be's device is to run elsewhere: it was
-// recorded so, or one of its operands is a weight that lies there.
+// follows reports whether a node of be's device is to run elsewhere: one of its
+// operands is a weight that lies there.
 func (g *Graph) follows(t *Tensor, be *Backend) bool {
 	if g.be.parts == nil {
 		return false
 	}
-	if _, pinned := g.place.pins[t]; !pinned {
+	p, ok := g.place.pins[t]
+	if !ok {
 		return true
 	}
 	for _, src := range t.c().src {
-		if src != nil && bool(C.inkling_weight_is_elsewhere(src, be.b)) {
+		if src != nil && !p.fetch && bool(C.inkling_weight_is_elsewhere(src, be.b)) {
 			return true
 		}
 	}
@@ -116,8 +161,8 @@ func (g *Graph) tellPins(sched C.ggml_backend_sched_t) {
 		case C.GGML_OP_VIEW, C.GGML_OP_RESHAPE, C.GGML_OP_PERMUTE, C.GGML_OP_TRANSPOSE, C.GGML_OP_NONE:
 			continue // they have no kernel and are where their memory is
 		}
-		if be, pinned := g.place.pins[t]; pinned && !g.follows(t, be) {
-			C.ggml_backend_sched_set_tensor_backend(sched, t.c(), be.b)
+		if p, ok := g.place.pins[t]; ok && !g.follows(t, p.on) {
+			C.ggml_backend_sched_set_tensor_backend(sched, t.c(), p.on.b)
 		}
 	}
 }

@@ -248,6 +248,7 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 	if err := copied.Alloc(); err != nil {
 		return nil, fmt.Errorf("%s: weights: %w", f.Path(), err)
 	}
+	fits := w.pin(p.Backend)
 	for _, i := range copies {
 		t := *ws[i].field
 		if p.Fill == nil {
@@ -256,7 +257,10 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 			return nil, fmt.Errorf("%s: tensor %q: %w", f.Path(), infos[i].Name, err)
 		}
 	}
-	return w, nil
+	if fits {
+		err = w.measureStreaming(ws, f, p)
+	}
+	return w, err
 }
 
 // mapFile makes the file's parts places for tensors, if a device reads host memory.

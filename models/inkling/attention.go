@@ -80,6 +80,9 @@ func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i in
 		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
 		at.V = st.cells(g, lc.v, st.nKV)
 	}
+	if at.Spans, at.Band = st.full.spans, w.band; at.Spans != nil {
+		return op.BandSpans(g, at)
+	}
 	if st.few() {
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.farMask(g, i))
 	}
@@ -116,6 +119,7 @@ func (st *step) writeColumns(g *binding.Graph, vt, v *binding.Tensor, first int)
 // first and are written afterwards.
 func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
 	kCells := st.cells(g, lc.k, st.s.ringCells)
+	at.Spans, at.Band = st.ring.spans, w.band
 	if st.few() {
 		g.Expand(g.SetRows(kCells, k, st.ring.write))
 		at.K = kCells
@@ -126,6 +130,9 @@ func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, l
 			at.V = st.cells(g, lc.v, st.s.ringCells)
 			g.Expand(g.SetRows(at.V, v, st.ring.write))
 		}
+		if at.Spans != nil {
+			return op.BandSpans(g, at)
+		}
 		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
 	}
 	at.K = st.windowed(g, kCells, k)
@@ -134,7 +141,12 @@ func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, l
 	} else {
 		at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
 	}
-	o := op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
+	var o *binding.Tensor
+	if at.Spans != nil {
+		o = op.BandSpans(g, at)
+	} else {
+		o = op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
+	}
 	g.Expand(o)
 	last := st.ring.write.Dim(0)
 	g.Expand(g.SetRows(kCells, g.Rows(k, k.Dim(1)-last, last), st.ring.write))

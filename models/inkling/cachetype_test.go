@@ -2,16 +2,13 @@ package inkling
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
-	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
@@ -52,13 +49,7 @@ func evalTokens(t testing.TB, n int) []int32 {
 // one, with each type of cache against float32: mean KL divergence of the
 // predictions.
 func TestCacheTypes(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := convert.Run(context.Background(), convert.Options{
-		Dir: testutil.Testdata(t, "inkling-tiny"), OutDir: dir, OutType: "f32",
-	}); err != nil {
-		t.Fatal(err)
-	}
-	model, err := models.Open(openGGUF(t, filepath.Join(dir, "inkling-tiny-F32.gguf")), models.Params{Backend: newBackend(t)})
+	model, err := models.Open(openGGUF(t, tinyFiles(t).Model), models.Params{Backend: newBackend(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package inkling
 
 import (
 	"errors"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -266,15 +264,12 @@ func TestDraftErrors(t *testing.T) {
 // TestMTPFiles: a file in the place of another says what it is.
 func TestMTPFiles(t *testing.T) {
 	loadTiny(t, 1)
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	text, ahead := filepath.Join(ggufDir, tiny+"-F32.gguf"), filepath.Join(ggufDir, "mtp-"+tiny+"-F32.gguf")
+	text, ahead := tinyFiles(t).Model, tinyFiles(t).MTP
 	for _, tc := range []struct{ name, model, mtp, want string }{
 		{"depths as a model", ahead, "", "not a text model"},
 		{"model as depths", text, text, "holds no layers for multi-token prediction"},
-		{"projector as depths", text, filepath.Join(ggufDir, "mmproj-"+tiny+"-F32.gguf"), "holds no layers for multi-token prediction"},
-		{"another model's", filepath.Join(ggufDir, "random-F32.gguf"), ahead, "embedding_length\": 256, but the model has"},
+		{"projector as depths", text, tinyFiles(t).MMProj, "holds no layers for multi-token prediction"},
+		{"another model's", randomFiles(t).Model, ahead, "embedding_length\": 256, but the model has"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := models.Params{Backend: newBackend(t), MTPDepths: 2}

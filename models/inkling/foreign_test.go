@@ -1,7 +1,6 @@
 package inkling
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,10 +31,7 @@ func with(name string, more testutil.Tensor) func(testutil.Tensor) []testutil.Te
 // run opens the file by open and compares the error.
 func (tc foreign) run(t *testing.T, file string, open func(path string) (close func(), err error)) {
 	t.Run(tc.name, func(t *testing.T) {
-		if _, err := convertRandom(); err != nil {
-			t.Fatal(err)
-		}
-		done, err := open(testutil.Rewrite(t, filepath.Join(ggufDir, file), tc.keys, tc.change))
+		done, err := open(testutil.Rewrite(t, file, tc.keys, tc.change))
 		if err == nil {
 			defer done()
 		}
@@ -129,7 +125,7 @@ func TestForeignText(t *testing.T) {
 		{"counted, but left out", map[string]any{prefix + "nextn_predict_layers": uint32(2)}, nil, ""},
 		{"another architecture", map[string]any{"general.architecture": "inkling2"}, nil, `architecture "inkling2" is not supported`},
 	} {
-		tc.run(t, "random-F32.gguf", func(path string) (func(), error) {
+		tc.run(t, randomFiles(t).Model, func(path string) (func(), error) {
 			m, err := models.Open(openGGUF(t, path), models.Params{Backend: newBackend(t)})
 			if err != nil {
 				return nil, err
@@ -163,7 +159,7 @@ func TestForeignTowers(t *testing.T) {
 		{"another projector", map[string]any{"clip.vision.projector_type": "pixtral"}, nil, `clip.vision.projector_type "pixtral" is not supported`},
 		{"no projector named", map[string]any{"clip.vision.projector_type": nil, "clip.audio.projector_type": nil}, nil, "names no projector type"},
 	} {
-		tc.run(t, "mmproj-random-F32.gguf", func(path string) (func(), error) {
+		tc.run(t, randomFiles(t).MMProj, func(path string) (func(), error) {
 			p, err := models.OpenProjector(openGGUF(t, path), models.Params{Backend: newBackend(t)})
 			if err != nil {
 				return nil, err

@@ -2,10 +2,7 @@ package inkling
 
 import (
 	"cmp"
-	"context"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
@@ -13,30 +10,20 @@ import (
 	_ "github.com/inkling-go/inkling/convert/inkling"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
 // randomDir is the reference's tiny random checkpoint.
 const random = "inkling-tiny-random"
 
-var ggufDir string
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "inkling")
-	if err != nil {
-		panic(err)
-	}
-	ggufDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+// randomFiles is the random checkpoint in F32.
+func randomFiles(t testing.TB) tinymodel.Files {
+	t.Helper()
+	return tinymodel.InklingRandom.Files(t, convert.OutF32)
 }
-
-var convertRandom = sync.OnceValues(func() (convert.Report, error) {
-	return convert.Run(context.Background(), convert.Options{
-		Dir: filepath.Join("..", "..", "testdata", random, "original"), OutDir: ggufDir, Name: "random", OutType: "f32",
-	})
-})
 
 // newBackend opens the CPU, or the device that INKLING_TEST_DEVICE names.
 func newBackend(t testing.TB) *binding.Backend {
@@ -67,10 +54,7 @@ func openGGUF(t testing.TB, path string) *gguf.File {
 // loadRandom converts the random checkpoint to F32 and opens its text model.
 func loadRandom(t testing.TB) *Model {
 	t.Helper()
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := models.Open(openGGUF(t, filepath.Join(ggufDir, "random-F32.gguf")), models.Params{Backend: newBackend(t)})
+	m, err := models.Open(openGGUF(t, randomFiles(t).Model), models.Params{Backend: newBackend(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +65,7 @@ func loadRandom(t testing.TB) *Model {
 // loadRandomTowers opens the towers of the random checkpoint.
 func loadRandomTowers(t testing.TB) *Projector {
 	t.Helper()
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := models.OpenProjector(openGGUF(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf")), models.Params{Backend: newBackend(t)})
+	p, err := models.OpenProjector(openGGUF(t, randomFiles(t).MMProj), models.Params{Backend: newBackend(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

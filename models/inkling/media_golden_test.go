@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -76,11 +75,8 @@ func TestImagesGolden(t *testing.T) {
 // TestImageRescaleGolden: the factor that Params gives replaces that of the file.
 func TestImageRescaleGolden(t *testing.T) {
 	g := testutil.OpenGolden(t, random, "image_rescale")
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
 	params := models.Params{Backend: newBackend(t), ImageRescale: 1.5}
-	p, err := models.OpenProjector(openGGUF(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf")), params)
+	p, err := models.OpenProjector(openGGUF(t, randomFiles(t).MMProj), params)
 	if err != nil {
 		t.Fatal(err)
 	}

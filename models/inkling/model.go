@@ -148,7 +148,9 @@ func (c *config) nodes(sh shape) int {
 		if sliding {
 			nKV = c.slidingWindow - 1 + sh.rows.N
 		}
-		blocks = max(blocks, op.BandWindowBlocks(int64(c.headDimOf(i)), int64(c.nHead), int64(c.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
+		for _, of := range []func(dh, nHead, nHeadKV, nQ, nKV int64) int64{op.BandWindowBlocks, op.BandSpansBlocks} {
+			blocks = max(blocks, of(int64(c.headDimOf(i)), int64(c.nHead), int64(c.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
+		}
 	}
 	return (nodesPerLayer + nodesPerBlock*int(blocks)) * c.blockCount
 }

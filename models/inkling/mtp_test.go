@@ -8,35 +8,30 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
-const tiny = "inkling-tiny"
-
-var convertTiny = sync.OnceValues(func() (convert.Report, error) {
-	return convert.Run(context.Background(), convert.Options{
-		Dir: filepath.Join("..", "..", "testdata", tiny), OutDir: ggufDir, Name: tiny, OutType: "f32",
-	})
-})
+// tinyFiles is the trained checkpoint in F32.
+func tinyFiles(t testing.TB) tinymodel.Files {
+	t.Helper()
+	return tinymodel.Inkling.Files(t, convert.OutF32)
+}
 
 // loadTiny opens the trained checkpoint in F32 with so many of its depths.
 func loadTiny(t testing.TB, depths int) *Model {
 	t.Helper()
-	if _, err := convertTiny(); err != nil {
-		t.Fatal(err)
-	}
 	p := models.Params{Backend: newBackend(t), NoMmap: true, MTPDepths: depths} // tests change weights
 	if depths > 0 {
-		p.MTP = openGGUF(t, filepath.Join(ggufDir, "mtp-"+tiny+"-F32.gguf"))
+		p.MTP = openGGUF(t, tinyFiles(t).MTP)
 	}
-	m, err := models.Open(openGGUF(t, filepath.Join(ggufDir, tiny+"-F32.gguf")), p)
+	m, err := models.Open(openGGUF(t, tinyFiles(t).Model), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +41,7 @@ func loadTiny(t testing.TB, depths int) *Model {
 
 func loadTinyTowers(t testing.TB) *Projector {
 	t.Helper()
-	if _, err := convertTiny(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := models.OpenProjector(openGGUF(t, filepath.Join(ggufDir, "mmproj-"+tiny+"-F32.gguf")), models.Params{Backend: newBackend(t)})
+	p, err := models.OpenProjector(openGGUF(t, tinyFiles(t).MMProj), models.Params{Backend: newBackend(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

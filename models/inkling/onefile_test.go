@@ -2,7 +2,6 @@ package inkling
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,10 +13,7 @@ import (
 
 func oneFile(t testing.TB) string {
 	t.Helper()
-	if _, err := convertTiny(); err != nil {
-		t.Fatal(err)
-	}
-	return testutil.OneFile(t, filepath.Join(ggufDir, tiny+"-F32.gguf"), filepath.Join(ggufDir, "mtp-"+tiny+"-F32.gguf"))
+	return testutil.OneFile(t, tinyFiles(t).Model, tinyFiles(t).MTP)
 }
 
 // TestOneFile: depths in the model's own file guess what those in a file beside it
@@ -67,7 +63,7 @@ func TestOneFileRefused(t *testing.T) {
 			return []testutil.Tensor{x}
 		}
 	}
-	text := openGGUF(t, filepath.Join(ggufDir, tiny+"-F32.gguf"))
+	text := openGGUF(t, tinyFiles(t).Model)
 	blocks, err := text.Int(prefix + "block_count")
 	if err != nil {
 		t.Fatal(err)

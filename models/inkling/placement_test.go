@@ -1,7 +1,6 @@
 package inkling
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -31,7 +30,7 @@ func TestPlacement(t *testing.T) {
 		"overrides": {Layers: turns, Overrides: []models.Override{{Pattern: regexp.MustCompile(`ffn_|attn_q|token_embd`), Device: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opened, err := models.Open(openGGUF(t, filepath.Join(ggufDir, "random-F32.gguf")), models.Params{Backend: be, Place: place})
+			opened, err := models.Open(openGGUF(t, randomFiles(t).Model), models.Params{Backend: be, Place: place})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +54,7 @@ func TestPlacement(t *testing.T) {
 			}
 		})
 	}
-	if _, err := models.Open(openGGUF(t, filepath.Join(ggufDir, "random-F32.gguf")), models.Params{Backend: be, Place: models.Placement{Output: 2}}); err == nil {
+	if _, err := models.Open(openGGUF(t, randomFiles(t).Model), models.Params{Backend: be, Place: models.Placement{Output: 2}}); err == nil {
 		t.Error("a device that the backend does not have: no error")
 	}
 }

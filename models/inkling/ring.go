@@ -14,6 +14,8 @@ type ringInputs struct {
 	// Many rows: the keys of the window before the first row, in order.
 	gather *binding.Tensor // [W-1, n_head_kv] I32
 	mask   *binding.Tensor // [ringCells, 1, N*Seqs] or [W-1+N, N] F32
+	// In place of dist and mask: BandSpans.
+	spans *binding.Tensor // from declareSpans
 }
 
 // declareRing declares where the keys and values of layers with a window lie.
@@ -41,41 +43,55 @@ func (st *step) declareRing(g *binding.Graph, layer int) {
 			}
 			return (l.Pos + r) % R
 		})
-		st.declareCells(g)
 	} else {
-		st.declareWindow(g, st.nHeadKV[layer])
+		st.declareGather(g, st.nHeadKV[layer])
+	}
+	switch {
+	case st.spanned(g, layer) && st.few():
+		f.spans = st.declareSpans(g, "ring.spans", st.relExtSWA, st.ringSpan)
+	case st.spanned(g, layer):
+		f.spans = st.declareSpans(g, "ring.spans", st.relExtSWA, st.windowSpan)
+	case st.few():
+		st.declareCells(g)
+	default:
+		st.declareWindow(g)
 	}
 }
 
-// declareWindow: column c of the keys stands at position pos-(W-1)+c.
-func (st *step) declareWindow(g *binding.Graph, hkv int) {
-	f := &st.ring
-	n, W := st.N, st.slidingWindow
-	before := W - 1
-	first := st.pos - before
-	if before > 0 {
-		f.gather = g.Input("ring.gather", binding.I32, int64(before), int64(hkv))
+// declareGather declares the cells of the window before the first of many rows, in
+// the order of their positions.
+func (st *step) declareGather(g *binding.Graph, hkv int) {
+	before := st.slidingWindow - 1
+	if before == 0 {
+		return
 	}
-	nKV := before + n
-	f.mask = g.Input("ring.mask", binding.F32, int64(nKV), int64(n))
-	gather, mask := make([]int32, before*hkv), make([]float32, nKV*n)
+	first := st.pos - before
+	in := g.Input("ring.gather", binding.I32, int64(before), int64(hkv))
+	gather := make([]int32, before*hkv)
 	for h := range hkv {
 		for c := range before {
 			gather[h*before+c] = int32(max(first+c, 0) % st.s.ring)
 		}
 	}
+	st.ring.gather = in
+	st.fill(func([]layers.Lane) { in.SetInt32s(gather) })
+}
+
+// declareWindow: column c of the keys stands at position pos-(W-1)+c.
+func (st *step) declareWindow(g *binding.Graph) {
+	f := &st.ring
+	n, W := st.N, st.slidingWindow
+	before := W - 1
+	first, nKV := st.pos-before, before+n
+	f.mask = g.Input("ring.mask", binding.F32, int64(nKV), int64(n))
+	mask := make([]float32, nKV*n)
 	for r := range n {
 		for c := range nKV {
 			d := before + r - c
 			mask[r*nKV+c] = maskValue(first+c >= 0 && d >= 0 && d < W)
 		}
 	}
-	st.fill(func([]layers.Lane) {
-		if before > 0 {
-			f.gather.SetInt32s(gather)
-		}
-		f.mask.SetFloats(mask)
-	})
+	st.fill(func([]layers.Lane) { f.mask.SetFloats(mask) })
 }
 
 func (st *step) declareCells(g *binding.Graph) {

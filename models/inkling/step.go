@@ -65,6 +65,8 @@ type fullInputs struct {
 	far   map[farKey]*binding.Tensor
 	// Many rows: BandWindow.
 	mask *binding.Tensor // [nKV, N] F32
+	// In place of these: BandSpans.
+	spans *binding.Tensor // from declareSpans
 }
 
 // farKey tells the masks of BandScatter apart. They are overwritten, so each device
@@ -219,9 +221,20 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 			}
 			return l.Pos + r
 		})
-		st.declareScatter(g, layer)
-		return
 	}
+	switch {
+	case st.spanned(g, layer):
+		f.spans = st.declareSpans(g, "full.spans", st.relExtent, fullSpan)
+	case st.few():
+		st.declareScatter(g, layer)
+	default:
+		st.declareMask(g)
+	}
+}
+
+// declareMask declares what each of many rows sees of the cells.
+func (st *step) declareMask(g *binding.Graph) {
+	f, n := &st.full, st.N
 	f.mask = g.Input("full.mask", binding.F32, int64(st.nKV), int64(n))
 	mask := make([]float32, st.nKV*n)
 	for r := range n { // relative to pos, which is part of the shape

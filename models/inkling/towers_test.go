@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/hmlp"
 	"github.com/inkling-go/inkling/internal/media"
@@ -190,10 +191,7 @@ func TestForeignAudioTower(t *testing.T) {
 // TestReadTiles: what a file does not say is the published processor's, and a
 // limit of 0, which the converter writes for null, is none.
 func TestReadTiles(t *testing.T) {
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadTiles(openGGUF(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf")))
+	got, err := ReadTiles(openGGUF(t, randomFiles(t).MMProj))
 	if err != nil {
 		t.Fatal(err)
 	}

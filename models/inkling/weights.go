@@ -49,6 +49,7 @@ type layer struct {
 	// residual in the weight of the current row.
 	projRev *binding.Tensor // [d_rel, E], reversed along E
 	proj    *binding.Tensor // [d_rel, E+1], the last row zero; sliding layers only
+	band    *binding.Tensor // [E, d_rel], rel_proj reversed along E; for op.BandSpans
 	gscale  float32         // GScale's one value
 
 	kvConv   *binding.Tensor // [K, 2*n_head_kv*head_dim]
@@ -116,7 +117,7 @@ func (c *config) dims() models.Dims {
 
 // derive computes the tensors that are other layouts of small weights of layers.
 func derive(be *binding.Backend, c *config, ls []*layer) (*binding.Memory, error) {
-	mem := be.NewWeights(5 * len(ls))
+	mem := be.NewWeights(6 * len(ls))
 	for i, l := range ls {
 		if err := l.declare(mem, c, i); err != nil {
 			mem.Close()
@@ -143,6 +144,7 @@ func (l *layer) declare(mem *binding.Memory, c *config, i int) error {
 	}{
 		{&l.projRev, "proj_rev", []int64{dRel, E}},
 		{&l.proj, "proj", []int64{dRel, E + 1}},
+		{&l.band, "band", []int64{E, dRel}},
 		{&l.kvConv, "kv_conv", []int64{K, 2 * l.KConv.Dim(1)}},
 		{&l.attnConv, "attn_conv", []int64{K, embd}},
 		{&l.mlpConv, "mlp_conv", []int64{K, embd}},
@@ -163,14 +165,16 @@ func (l *layer) fill(c *config) {
 	E := int(l.projRev.Dim(1))
 	src := make([]float32, E*c.dRel) // [d_rel][E]
 	l.RelProj.Floats(src)
-	proj, rev := make([]float32, (E+1)*c.dRel), make([]float32, E*c.dRel)
+	proj, rev, band := make([]float32, (E+1)*c.dRel), make([]float32, E*c.dRel), make([]float32, E*c.dRel)
 	for m := range c.dRel {
 		for d := range E {
 			proj[d*c.dRel+m] = src[m*E+d]
 			rev[(E-1-d)*c.dRel+m] = src[m*E+d]
+			band[m*E+E-1-d] = src[m*E+d]
 		}
 	}
 	l.projRev.SetFloats(rev)
+	l.band.SetFloats(band)
 	if l.proj != nil {
 		l.proj.SetFloats(proj)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/inkling-go/inkling/convert"
 	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -152,18 +153,8 @@ func TestTrainedModel(t *testing.T) {
 			if testing.Short() {
 				t.Skip("84 answers take a while")
 			}
-			dir := t.TempDir()
-			_, err := convert.Run(context.Background(), convert.Options{
-				Dir: testutil.Testdata(t, "kimi-tiny"), OutDir: dir, Name: "tiny", OutType: convert.OutType(c.outType),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
-			if err != nil || len(files) != 2 {
-				t.Fatalf("files %v (%v), want a model and its tower", files, err)
-			}
-			m, p := openModel(t, files[1]), openTower(t, files[0], models.Params{})
+			files := tinymodel.Kimi.Files(t, convert.OutType(c.outType))
+			m, p := openModel(t, files.Model), openTower(t, files.MMProj, models.Params{})
 			cache := newTestCache(t, m, 1, 1024, c.kv)
 			sure, equal := 0, 0
 			for _, it := range readEval(t) {

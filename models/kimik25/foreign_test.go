@@ -79,7 +79,7 @@ func TestForeignText(t *testing.T) {
 		{"another architecture", map[string]any{"general.architecture": "deepseek"}, nil, `architecture "deepseek" is not supported`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := openGGUF(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), tc.keys, tc.change))
+			f := openGGUF(t, testutil.Rewrite(t, randomFiles(t).Model, tc.keys, tc.change))
 			m, err := models.Open(f, models.Params{Backend: newBackend(t)})
 			if err == nil {
 				defer m.Close()
@@ -125,7 +125,7 @@ func TestForeignTower(t *testing.T) {
 		{"another projector", map[string]any{"clip.projector_type": "pixtral"}, nil, `clip.projector_type "pixtral" is not supported`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := openGGUF(t, testutil.Rewrite(t, randomFile(t, "mmproj-random-F32.gguf"), tc.keys, tc.change))
+			f := openGGUF(t, testutil.Rewrite(t, randomFiles(t).MMProj, tc.keys, tc.change))
 			p, err := models.OpenProjector(f, models.Params{Backend: newBackend(t)})
 			if err == nil {
 				defer p.Close()

@@ -2,10 +2,7 @@ package kimik25
 
 import (
 	"cmp"
-	"context"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
@@ -13,30 +10,20 @@ import (
 	_ "github.com/inkling-go/inkling/convert/kimik25"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
 // random is the reference's tiny random checkpoint.
 const random = "kimi-k25-tiny-random"
 
-var ggufDir string
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "kimik25")
-	if err != nil {
-		panic(err)
-	}
-	ggufDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+// randomFiles is the random checkpoint in F32.
+func randomFiles(t testing.TB) tinymodel.Files {
+	t.Helper()
+	return tinymodel.KimiRandom.Files(t, convert.OutF32)
 }
-
-var convertRandom = sync.OnceValues(func() (convert.Report, error) {
-	return convert.Run(context.Background(), convert.Options{
-		Dir: filepath.Join("..", "..", "testdata", random, "original"), OutDir: ggufDir, Name: "random", OutType: "f32",
-	})
-})
 
 // newBackend opens the CPU, or the device that INKLING_TEST_DEVICE names.
 func newBackend(t testing.TB) *binding.Backend {
@@ -67,10 +54,7 @@ func openGGUF(t testing.TB, path string) *gguf.File {
 // loadRandom converts the random checkpoint to F32 and opens its text model.
 func loadRandom(t testing.TB) *Model {
 	t.Helper()
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	return openModel(t, filepath.Join(ggufDir, "random-F32.gguf"))
+	return openModel(t, randomFiles(t).Model)
 }
 
 func openModel(t testing.TB, path string) *Model {

@@ -2,7 +2,6 @@ package kimik25
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,15 +11,6 @@ import (
 	"github.com/inkling-go/inkling/internal/testutil"
 	"github.com/inkling-go/inkling/models"
 )
-
-// randomFile converts the random checkpoint and returns one of its files.
-func randomFile(t *testing.T, name string) string {
-	t.Helper()
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(ggufDir, name)
-}
 
 // interleave undoes the order of the rows of q or k in files of kind kimik25:
 // columns' pairs and rows' pairs alternate again, as published.
@@ -44,7 +34,7 @@ func interleave(rows []float32, width, heads int) []float32 {
 // apart and in the published order, give the same rows of pictures and clips.
 func TestKimiVLTwin(t *testing.T) {
 	keys := map[string]any{"clip.projector_type": "kimivl", "kimi.video.layout": nil, "kimi.image.pad_input": true}
-	twin := testutil.Rewrite(t, randomFile(t, "mmproj-random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+	twin := testutil.Rewrite(t, randomFiles(t).MMProj, keys, func(x testutil.Tensor) []testutil.Tensor {
 		before, after, joint := strings.Cut(x.Name, "attn_qkv.")
 		if !joint {
 			if x.Name == "v.position_embd.weight" {
@@ -93,7 +83,7 @@ func TestDirectQueries(t *testing.T) {
 	const embd, q = 128, 4 * 48
 	w := testutil.Uniform(testutil.Rand(t), embd*q, -0.1, 0.1)
 	keys := map[string]any{prefix + "attention.q_lora_rank": nil, prefix + "rope.scaling.type": nil}
-	path := testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+	path := testutil.Rewrite(t, randomFiles(t).Model, keys, func(x testutil.Tensor) []testutil.Tensor {
 		switch {
 		case strings.HasSuffix(x.Name, "attn_q_a.weight"):
 			return []testutil.Tensor{{Name: strings.Replace(x.Name, "q_a", "q", 1), Dims: []int64{embd, q}, Values: w}}
@@ -139,7 +129,7 @@ func TestDirectQueries(t *testing.T) {
 // chosen, in contrast to the same weights without groups.
 func TestGroups(t *testing.T) {
 	keys := map[string]any{prefix + "expert_group_count": uint32(4), prefix + "expert_group_used_count": uint32(2)}
-	m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, nil))
+	m := openModel(t, testutil.Rewrite(t, randomFiles(t).Model, keys, nil))
 	bias := make([]float32, 8)
 	m.w.Layers[1].MoE.Bias.Floats(bias)
 	logits, ids := []float32(nil), []float32(nil)
@@ -185,7 +175,7 @@ func TestGroups(t *testing.T) {
 // TestFileErrors: keys and tensors that make no sense are refused with the name
 // of the file and the key.
 func TestFileErrors(t *testing.T) {
-	text, tower := randomFile(t, "random-F32.gguf"), randomFile(t, "mmproj-random-F32.gguf")
+	text, tower := randomFiles(t).Model, randomFiles(t).MMProj
 	for _, c := range []struct {
 		name  string
 		file  string
@@ -242,7 +232,7 @@ func TestLatentNormEpsilon(t *testing.T) {
 	}{{"of the published code", nil, 1e-6}, {"of the file", float32(1e-4), 1e-4}} {
 		t.Run(c.name, func(t *testing.T) {
 			keys := map[string]any{prefix + "attention.latent_norm_rms_epsilon": c.key}
-			m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+			m := openModel(t, testutil.Rewrite(t, randomFiles(t).Model, keys, func(x testutil.Tensor) []testutil.Tensor {
 				if strings.HasSuffix(x.Name, "attn_kv_a_mqa.weight") {
 					for i := range x.Values {
 						x.Values[i] *= 1e-3
@@ -281,7 +271,7 @@ func TestQuantisedCache(t *testing.T) {
 	keys := map[string]any{ // a rotated part of 32 of the 48 elements of a key instead of 16
 		prefix + "rope.dimension_count": uint32(32), prefix + "attention.key_length": uint32(96),
 	}
-	m := openModel(t, testutil.Rewrite(t, randomFile(t, "random-F32.gguf"), keys, func(x testutil.Tensor) []testutil.Tensor {
+	m := openModel(t, testutil.Rewrite(t, randomFiles(t).Model, keys, func(x testutil.Tensor) []testutil.Tensor {
 		switch {
 		case strings.HasSuffix(x.Name, "attn_kv_a_mqa.weight"):
 			return []testutil.Tensor{{Name: x.Name, Dims: []int64{128, 96}, Values: testutil.Uniform(rng, 128*96, -0.1, 0.1)}}

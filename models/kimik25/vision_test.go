@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +18,7 @@ import (
 // loadRandomTower opens the tower of the random checkpoint.
 func loadRandomTower(t testing.TB) *Projector {
 	t.Helper()
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	return openTower(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf"), models.Params{})
+	return openTower(t, randomFiles(t).MMProj, models.Params{})
 }
 
 func openTower(t testing.TB, path string, p models.Params) *Projector {
@@ -333,10 +329,7 @@ func TestClipFramesInteract(t *testing.T) {
 }
 
 func TestClipErrors(t *testing.T) {
-	if _, err := convertRandom(); err != nil {
-		t.Fatal(err)
-	}
-	p := openTower(t, filepath.Join(ggufDir, "mmproj-random-F32.gguf"), models.Params{MaxClipPatches: 200})
+	p := openTower(t, randomFiles(t).MMProj, models.Params{MaxClipPatches: 200})
 	frames := clipFrames(t, p, 6, media.LayoutClip)
 	for _, c := range []struct {
 		name   string

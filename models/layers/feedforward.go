@@ -21,10 +21,13 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 //	weights:  [n_used, n]               rows contiguous
 //	res:      [n_embd, n]
 //
-// The experts are computed where they are, be it another device than the layer's.
+// A few rows are computed where the experts are, be it another device than the layer's.
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
-	defer g.Follow(gate)()
 	embd, n := x.Dim(0), x.Dim(1)
+	defer g.Follow(gate, n)()
+	if n == 1 && g.Beside() {
+		return g.ExpertsOfRow(gate, up, down, x, ids, weights)
+	}
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
 	return WeightedSum(g, g.MulMatID(down, h, ids), weights)
