@@ -15,8 +15,8 @@ enum class cell_type { f16, bf16, q8_0, f32 };
 // How many F16 values a cached one takes: F32 is the sum of two.
 constexpr __host__ __device__ int cell_planes(cell_type type) { return type == cell_type::f32 ? 2 : 1; }
 
-// A tile of n cells x head_dim, fetched and read by one warp. 16 bytes of a row are
-// moved by the row modulo 8, so that neither ldmatrix nor stores meet in a bank.
+// A tile of n cells x head_dim. 16 bytes of a row are moved by the row modulo 8, so that
+// neither ldmatrix nor stores meet in a bank.
 template <cell_type type, int head_dim, int n>
 struct cell_tile {
     static constexpr int planes = cell_planes(type);
@@ -28,21 +28,26 @@ struct cell_tile {
         return tile + ((plane*n + row)*chunks + (chunk ^ row % 8))*16;
     }
 
-    // Copies the cells from cell on, around the end of a ring if there is one; those
-    // from valid on are zero. F16 arrives with the group of copies committed next.
-    static __device__ __forceinline__ void fetch(char * tile, const char * from, int64_t pitch, int cell, int ring, int valid, int lane) {
+    // Copies the chunk of a cell at src, or zeros. F16 arrives with the group of copies
+    // that is committed next.
+    static __device__ __forceinline__ void fetch(char * tile, int row, int chunk, const char * src, bool valid) {
+        if constexpr (type == cell_type::f16) {
+            copy16(at(tile, 0, row, chunk), src + chunk*16, valid);
+        } else {
+            store(tile, row, chunk, src, valid);
+        }
+    }
+
+    // The same of the cells from cell on, by one warp, around the end of a ring if there
+    // is one; those from valid on are zero.
+    static __device__ __forceinline__ void fetch_all(char * tile, const char * from, int64_t pitch, int cell, int ring, int valid, int lane) {
 #pragma unroll
         for (int x = 0; x < n*chunks/32; x++) {
             const int row = (x*32 + lane)/chunks, chunk = (x*32 + lane)%chunks;
             int c = cell + row;
             c = ring > 0 && c >= ring ? c - ring : c;
             c = row < valid ? c : cell; // which exists
-            const char * const src = from + c*pitch;
-            if constexpr (type == cell_type::f16) {
-                copy16(at(tile, 0, row, chunk), src + chunk*16, row < valid);
-            } else {
-                store(tile, row, chunk, src, row < valid);
-            }
+            fetch(tile, row, chunk, from + c*pitch, row < valid);
         }
     }
 

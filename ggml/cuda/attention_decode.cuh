@@ -85,8 +85,8 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         if (p < p1) {
             char * const to = mine + stage*(2*tile::bytes);
             const int cell = a.ring > 0 ? p % a.ring : p;
-            tile::fetch(to,               k, a.k1, cell, a.ring, p1 - p, lane);
-            tile::fetch(to + tile::bytes, v, a.v1, cell, a.ring, p1 - p, lane);
+            tile::fetch_all(to,               k, a.k1, cell, a.ring, p1 - p, lane);
+            tile::fetch_all(to + tile::bytes, v, a.v1, cell, a.ring, p1 - p, lane);
         }
         copy_commit();
     };

@@ -1,0 +1,311 @@
+// The kernel of attention with many rows of one sequence: attention.cuh says what it computes.
+#pragma once
+
+#include "attention_cells.cuh"
+#include "mma16.cuh"
+
+namespace inkling {
+
+// What a launch of band_prefill works on. Strides as in band_decode_args.
+struct band_prefill_args {
+    const float * q;    // [head_dim, n_head, n]
+    const float * r;    // [d_rel, n_head, n]
+    const half *  proj; // [d_rel, extent], d_rel 8 or 16
+    const char *  k;    // [head_dim, cells, n_head_kv]: positions before fresh
+    const char *  v;
+    const char *  k_new; // [head_dim, n, n_head_kv]: positions from fresh on
+    const char *  v_new;
+    float *       out;   // [head_dim, n_head, n]
+    float *       parts; // [head_dim, n_head, n, splits], if keys are shared out
+    float2 *      sums;  // [n_head, n, splits]: highest score, sum
+
+    int64_t q1, q2, r1, r2;
+    int64_t k1, k2, v1, v2, k1_new, k2_new, v1_new, v2_new;
+
+    int   n, n_head, n_head_kv, d_rel;
+    int   first;  // position of the first row
+    int   fresh;  // INT_MAX if all keys are in k
+    int   extent; // distances that have a bias
+    int   window; // distances that are seen; INT_MAX without a window
+    int   ring;   // position p < fresh is in cell p mod ring; 0: in cell p
+    float scale;  // of q·k
+};
+
+// Shared memory of a block of band_prefill, G query heads a kv head.
+template <cell_type type, int head_dim, int tiles, int warps, int keys, int stages>
+constexpr int band_prefill_shared(int G) {
+    return stages*(2*cell_tile<type, head_dim, keys>::bytes + (keys + (8*tiles*warps - 1)/G + 2)*32);
+}
+
+// Attention of n rows of one sequence. A block takes warps*tiles*8 of the n*G rows of a
+// kv head (row = i*G + g) and goes with all of its warps through the positions that any of
+// them sees, keys at a time. Scores are transposed as in band_decode, which makes the bias
+// cheap: a tile of 8 rows meets 8/G distances a key, each of them one product of proj's
+// rows, read at a distance one further on, with the r of the rows that it belongs to. So
+// neither the bias nor the mask of a row and a key is ever in memory.
+//
+// The highest score of a row is followed loosely: it is left alone until a score exceeds
+// it by 2^slack, so that most tiles need no exchange between lanes.
+//
+// grid: rows of a kv head over those of a block, n_head_kv, splits
+template <cell_type type, int head_dim, int tiles, int warps, int keys, int stages>
+static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_prefill_args a) {
+#if __CUDA_ARCH__ >= 800
+    constexpr int rows  = 8*tiles; // of a warp
+    constexpr int steps = head_dim/16;
+    constexpr float log2e = 1.44269504f, slack = 6;
+    using tile = cell_tile<type, head_dim, keys>;
+    static_assert(tile::planes == 1, "one product a value");
+
+    extern __shared__ char shared[];
+
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int head_kv = blockIdx.y, G = a.n_head/a.n_head_kv;
+    const int block_row = (gridDim.x - 1 - blockIdx.x)*rows*warps; // those with the most keys first
+    const int row0 = block_row + warp*rows, n_rows = min(rows, a.n*G - row0);
+
+    // Positions of the block's rows and of the warp's, and those that the block sees.
+    const int block_from = a.first + block_row/G, block_to = a.first + min((block_row + rows*warps - 1)/G, a.n - 1);
+    const int from = a.first + row0/G, to = n_rows > 0 ? a.first + (row0 + n_rows - 1)/G : -1;
+    int begin = a.window == INT_MAX ? 0 : max(0, block_from - a.window + 1);
+    int end = block_to + 1;
+    { // this block's share
+        const int chunk = ((end - begin + gridDim.z - 1)/gridDim.z + keys - 1)/keys*keys;
+        begin += blockIdx.z*chunk;
+        end = min(end, begin + chunk);
+    }
+
+    const int proj_rows = keys + (rows*warps - 1)/G + 2;
+    const int stage_bytes = 2*tile::bytes + proj_rows*32;
+    const char * const k = a.k + head_kv*a.k2, * const v = a.v + head_kv*a.v2;
+    const char * const k_new = a.k_new + head_kv*a.k2_new, * const v_new = a.v_new + head_kv*a.v2_new;
+
+    // Keys, values, and the rows of proj for all distances between them and the block's
+    // rows: those outside of the band are zero. The halves of a row of proj change places
+    // every 4 rows, so that 8 neighbours fill all banks.
+    const auto fetch = [&](int p, int stage) {
+        if (p < end) {
+            char * const at = shared + stage*stage_bytes;
+#pragma unroll
+            for (int x = 0; x < keys*tile::chunks/(32*warps); x++) {
+                const int row = (x*32*warps + threadIdx.x)/tile::chunks, chunk = threadIdx.x%tile::chunks;
+                const bool valid = p + row < end;
+                const int position = valid ? p + row : p;
+                const bool is_new = position >= a.fresh;
+                const int cell = is_new ? position - a.fresh : a.ring > 0 ? position % a.ring : position;
+                tile::fetch(at,               row, chunk, (is_new ? k_new + cell*a.k1_new : k + cell*a.k1), valid);
+                tile::fetch(at + tile::bytes, row, chunk, (is_new ? v_new + cell*a.v1_new : v + cell*a.v1), valid);
+            }
+            const int lowest = block_from - p - keys + 1;
+            if (lowest < a.extent) {
+                for (int x = threadIdx.x; x < 2*proj_rows; x += 32*warps) {
+                    const int row = x/2, c = x%2, distance = lowest + row;
+                    const bool valid = distance >= 0 && distance < a.extent && 8*c < a.d_rel;
+                    copy16(at + 2*tile::bytes + row*32 + (c ^ row/4%2)*16, a.proj + (valid ? distance*a.d_rel + 8*c : 0), valid);
+                }
+            }
+        }
+        copy_commit();
+    };
+#pragma unroll
+    for (int s = 0; s < stages - 1; s++) {
+        fetch(begin + s*keys, s);
+    }
+
+    // Row (lane/4) of each tile as b fragments; the products make rows 2(lane%4) and +1.
+    uint32_t q[tiles][steps][2], r[tiles][2];
+#pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int row = t*8 + lane/4;
+        const bool valid = row < n_rows;
+        const int i = (row0 + row)/G, head = head_kv*G + (row0 + row)%G, c = lane%4*2;
+        const float * const q_row = a.q + i*a.q2 + head*a.q1;
+        const float * const r_row = a.r + i*a.r2 + head*a.r1;
+        const float scale = a.scale*log2e;
+#pragma unroll
+        for (int s = 0; s < steps; s++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const float2 x = valid ? *(const float2 *) (q_row + s*16 + c + 8*h) : float2{0, 0};
+                q[t][s][h] = packed(x.x*scale, x.y*scale);
+            }
+        }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const bool has = valid && c + 8*h < a.d_rel;
+            const float2 x = has ? *(const float2 *) (r_row + c + 8*h) : float2{0, 0};
+            r[t][h] = packed(x.x*log2e, x.y*log2e);
+        }
+    }
+
+    float o[steps][tiles][4] = {};
+    float top[tiles][2], sum[tiles][2];
+#pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        top[t][0] = top[t][1] = -INFINITY;
+        sum[t][0] = sum[t][1] = 0;
+    }
+
+    int stage = 0;
+    for (int block_p = begin; block_p < end; block_p += keys) {
+        copy_wait<stages - 2>();
+        __syncthreads(); // this stage has arrived, and nobody reads the one before
+        fetch(block_p + (stages - 1)*keys, stage == 0 ? stages - 1 : stage - 1);
+        char * const at = shared + stage*stage_bytes;
+        stage = stage == stages - 1 ? 0 : stage + 1;
+
+#pragma unroll 1
+        for (int key = 0; key < keys; key += 16) {
+            const int p = block_p + key;
+            if (p > to || from - (p + 15) >= a.window) {
+                continue; // no row of the warp sees any
+            }
+            float s[tiles][4] = {};
+#pragma unroll
+            for (int x = 0; x < steps; x++) {
+                uint32_t f[4];
+                load_tiles(f, tile::at(at, 0, key + lane%16, 2*x + lane/16));
+#pragma unroll
+                for (int t = 0; t < tiles; t++) {
+                    multiply(s[t], f, q[t][x][0], q[t][x][1]);
+                }
+            }
+            if (from - (p + 15) < a.extent) {
+                // Of row i: the distance to key p + lane%16, from that of row 0 of the stage.
+                const int base = keys - 1 - key - lane%16 + block_row/G*-1;
+#pragma unroll
+                for (int t = 0; t < tiles; t++) {
+                    const int mine = (row0 + t*8 + lane/4)/G, until = (row0 + min(t*8 + 7, n_rows - 1))/G;
+                    for (int i = (row0 + t*8)/G; i <= until; i++) {
+                        const int row = base + i;
+                        uint32_t f[4];
+                        load_tiles(f, at + 2*tile::bytes + row*32 + (lane/16 ^ row/4%2)*16);
+                        const uint32_t keep = mine == i ? 0xffffffff : 0;
+                        multiply(s[t], f, r[t][0] & keep, r[t][1] & keep);
+                    }
+                }
+            }
+            const bool whole = p + 15 <= from && to - p < a.window && p + 15 < end;
+            if (!whole) {
+#pragma unroll
+                for (int t = 0; t < tiles; t++) {
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        const int row = t*8 + lane%4*2 + e%2, k = p + lane/4 + e/2*8;
+                        const int distance = a.first + (row0 + row)/G - k;
+                        s[t][e] = row < n_rows && k < end && distance >= 0 && distance < a.window ? s[t][e] : -INFINITY;
+                    }
+                }
+            }
+            bool exceeds = false;
+#pragma unroll
+            for (int t = 0; t < tiles; t++) {
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    exceeds |= s[t][e] > top[t][e%2] + slack;
+                }
+            }
+            if (__any_sync(0xffffffff, exceeds)) {
+#pragma unroll
+                for (int t = 0; t < tiles; t++) {
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float high = fmaxf(s[t][e], s[t][e + 2]);
+#pragma unroll
+                        for (int lanes = 4; lanes < 32; lanes *= 2) {
+                            high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, lanes));
+                        }
+                        high = fmaxf(high, top[t][e]);
+                        const float shrink = high == -INFINITY ? 1 : exp2f(top[t][e] - high);
+                        top[t][e] = high;
+                        sum[t][e] *= shrink;
+#pragma unroll
+                        for (int x = 0; x < steps; x++) {
+                            o[x][t][e]     *= shrink;
+                            o[x][t][e + 2] *= shrink;
+                        }
+                    }
+                }
+            }
+            uint32_t w[tiles][2];
+#pragma unroll
+            for (int t = 0; t < tiles; t++) {
+#pragma unroll
+                for (int e = 0; e < 4; e++) { // a row that saw nothing yet has no top to take off
+                    s[t][e] = exp2f(s[t][e] - (top[t][e%2] == -INFINITY ? 0 : top[t][e%2]));
+                    sum[t][e%2] += s[t][e];
+                }
+                w[t][0] = transposed_tile(packed(s[t][0], s[t][1]));
+                w[t][1] = transposed_tile(packed(s[t][2], s[t][3]));
+            }
+#pragma unroll
+            for (int x = 0; x < steps; x++) {
+                uint32_t f[4];
+                load_tiles_transposed(f, tile::at(at + tile::bytes, 0, key + lane%8 + lane/16*8, 2*x + lane/8%2));
+#pragma unroll
+                for (int t = 0; t < tiles; t++) {
+                    multiply(o[x][t], f, w[t][0], w[t][1]);
+                }
+            }
+        }
+    }
+
+    // Lanes of a quarter hold two neighbouring rows, those of an eighth neighbouring values.
+    const int64_t part = int64_t(blockIdx.z)*a.n;
+#pragma unroll
+    for (int t = 0; t < tiles; t++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            float all = sum[t][e];
+#pragma unroll
+            for (int lanes = 4; lanes < 32; lanes *= 2) {
+                all += __shfl_xor_sync(0xffffffff, all, lanes);
+            }
+            const int row = t*8 + lane%4*2 + e;
+            if (row >= n_rows) {
+                continue;
+            }
+            const int64_t to = (row0 + row)/G*int64_t(a.n_head) + head_kv*G + (row0 + row)%G;
+            const bool shared_out = gridDim.z > 1;
+            float * const out = shared_out ? a.parts + (part*a.n_head + to)*head_dim : a.out + to*head_dim;
+            const float scale = shared_out ? 1 : all > 0 ? 1/all : 0;
+#pragma unroll
+            for (int x = 0; x < steps; x++) {
+                out[x*16 + lane/4]     = o[x][t][e]*scale;
+                out[x*16 + lane/4 + 8] = o[x][t][e + 2]*scale;
+            }
+            if (shared_out && lane < 4) {
+                a.sums[part*a.n_head + to] = {top[t][e], all};
+            }
+        }
+    }
+#endif
+}
+
+// Adds up what the blocks of band_prefill left that shared keys.
+//
+//	parts: [head_dim, rows, splits]
+//	sums:  [rows, splits]
+//	out:   [head_dim, rows]
+//
+// grid: rows over those of a block, 128 threads
+template <int head_dim>
+static __global__ void __launch_bounds__(128) band_merge(const float * parts, const float2 * sums, float * out, int rows, int splits) {
+    constexpr int quads = head_dim/4;
+    const int row = blockIdx.x*(128/quads) + threadIdx.x/quads, d = threadIdx.x%quads*4;
+    if (row >= rows) {
+        return;
+    }
+    merged m;
+    for (int x = 0; x < splits; x++) {
+        m.highest(sums[int64_t(x)*rows + row].x);
+    }
+    for (int x = 0; x < splits; x++) {
+        const int64_t at = int64_t(x)*rows + row;
+        m.add(sums[at], *(const float4 *) (parts + at*head_dim + d));
+    }
+    const float s = m.sum > 0 ? 1/m.sum : 0;
+    *(float4 *) (out + int64_t(row)*head_dim + d) = {m.o.x*s, m.o.y*s, m.o.z*s, m.o.w*s};
+}
+
+} // namespace inkling
