@@ -96,6 +96,12 @@ func (d Device) Supports(t *Tensor) bool {
 	return true
 }
 
+// SpecError reports a spec of devices that makes no sense to this build, whatever
+// the machine has.
+type SpecError struct{ Spec, Reason string }
+
+func (e *SpecError) Error() string { return fmt.Sprintf("device %q: %s", e.Spec, e.Reason) }
+
 // FindDevices returns the devices that spec names, the main one first:
 //
 //	auto           the GPUs of the first family that has any, or the CPU
@@ -104,7 +110,7 @@ func (d Device) Supports(t *Tensor) bool {
 //	cuda:0,1       these CUDA devices; a number needs no family after the first
 //
 // Whatever is named and not there is an error, of type *MissingError if a whole
-// family is missing. Modules are loaded unless spec is cpu.
+// family is missing, *SpecError if there is none of that name. Modules are loaded unless spec is cpu.
 func FindDevices(spec string) ([]Device, error) {
 	spec = strings.TrimSpace(spec)
 	if strings.EqualFold(spec, "cpu") {
@@ -125,14 +131,14 @@ func FindDevices(spec string) ([]Device, error) {
 		all := ofFamily(name)
 		switch {
 		case strings.EqualFold(name, "cpu") || name == "":
-			return nil, fmt.Errorf("device %q: want auto, cpu, or GPUs such as cuda:0,1", spec)
+			return nil, &SpecError{spec, "want auto, cpu, or GPUs such as cuda:0,1"}
 		case len(all) == 0:
 			for f, m := range missing {
 				if strings.EqualFold(f, name) {
 					return nil, fmt.Errorf("device %q: %w", spec, m)
 				}
 			}
-			return nil, fmt.Errorf("device %q: this build has no %s devices (%s)", spec, name, deviceNames())
+			return nil, &SpecError{spec, fmt.Sprintf("this build has no %s devices (%s)", name, deviceNames())}
 		case !numbered:
 			found = append(found, all...)
 			continue
@@ -146,7 +152,7 @@ func FindDevices(spec string) ([]Device, error) {
 	for i, d := range found {
 		for _, o := range found[:i] {
 			if o == d {
-				return nil, fmt.Errorf("device %q: %s is named twice", spec, d.Name())
+				return nil, &SpecError{spec, d.Name() + " is named twice"}
 			}
 		}
 	}
