@@ -54,6 +54,8 @@ type speculation struct {
 	most    int
 	adapt   bool
 	right   acceptance
+	purse   purse
+	last    int           // sequences of the last step
 	paces   map[int]*pace // of steps, by the number of sequences
 	drafts  []models.Draft
 }
@@ -61,7 +63,7 @@ type speculation struct {
 // newSpeculation prepares guesses as the options say.
 func newSpeculation(e *Engine) *speculation {
 	o := &e.opt
-	s := &speculation{adapt: o.Draft == 0, paces: map[int]*pace{}}
+	s := &speculation{adapt: o.Draft == 0, purse: purse{stake}, paces: map[int]*pace{}}
 	d, ok := e.model.(models.Drafter)
 	switch {
 	case o.Draft == NoDraft:
@@ -90,7 +92,7 @@ func (s *speculation) length(seqs int) int {
 func (s *speculation) pace(seqs int) *pace {
 	p := s.paces[seqs]
 	if p == nil {
-		p = newPace(s.most, &s.right)
+		p = newPace(s.most, &s.right, &s.purse)
 		s.paces[seqs] = p
 	}
 	return p
@@ -140,16 +142,19 @@ func withGuess(ids, guess []int32, n int) []int32 {
 // round is a step with what it took.
 type round struct {
 	n                        int // guesses
+	tokens                   int // chosen, of all sequences
 	start, guessed, computed time.Time
 	rollback                 time.Duration
 	checked                  Drafts
 }
 
-// note learns from a round of seqs sequences.
+// note learns from a round of seqs sequences, unless their number is new: then its
+// graph may be so.
 func (s *speculation) note(r *round, seqs int) {
-	if s.drafter != nil && s.adapt {
-		s.pace(seqs).note(r.n, time.Since(r.start).Seconds())
+	if s.drafter != nil && s.adapt && seqs == s.last {
+		s.pace(seqs).note(r.n, float64(r.tokens)/float64(seqs), time.Since(r.start).Seconds())
 	}
+	s.last = seqs
 }
 
 // verify lets a task choose from the rows of a step as long as it chooses what
@@ -172,6 +177,7 @@ func (s *scheduler) verify(r *round, t *task, guess []int32, logits []float32) {
 		}
 		right++
 	}
+	r.tokens += right + 1
 	for d := range right {
 		s.spec.right.note(d, true)
 	}
