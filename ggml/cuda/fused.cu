@@ -1,5 +1,6 @@
 #include "decode.cuh"
 #include "fused.cuh"
+#include "products.cuh"
 
 #include "ggml-backend-impl.h"
 
@@ -8,6 +9,7 @@ static const inkling_fused_op * const inkling_fused_ops[] = {
     nullptr,
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
     &inkling_conv_add_norm, &inkling_qkv, &inkling_router, // decode.cuh
+    &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
 #endif
 };
 

@@ -1,0 +1,228 @@
+#include "products.cuh"
+#include "productsfloat.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+constexpr int INKLING_MAX_WEIGHTS = 4;
+
+struct inkling_products_args {
+    const uint8_t * w[INKLING_MAX_WEIGHTS];
+    int   type[INKLING_MAX_WEIGHTS];
+    int   row_bytes[INKLING_MAX_WEIGHTS];
+    int   piece_bytes[INKLING_MAX_WEIGHTS];
+    int   end[INKLING_MAX_WEIGHTS]; // rows up to the end of this weight
+    bool  tables;
+    const float * x;
+    float * dst;
+    int   k, n, rows, pieces;
+};
+
+// Products with quantised weights.
+//
+//   x:   [k, n]       w_i: [k, end_i - end_i-1]       dst: [rows, n]
+//
+// One block for each SM, up to 16 warps, as much shared memory as the rings take. Rows
+// are dealt to the warps of all blocks in turn. N >= n columns; HELD: the one column
+// stays in registers, and a row is one piece.
+template <int G, int N, bool HELD>
+static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_products_kernel(const __grid_constant__ inkling_products_args a, const __grid_constant__ inkling_layout l) {
+    extern __shared__ uint8_t shared[];
+    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps;
+    const int first = warp*gridDim.x + blockIdx.x;
+    const int rows  = first < a.rows ? (a.rows - first + warps - 1)/warps : 0;
+    const int pieces = HELD ? 1 : a.pieces;
+
+    const auto unit = [&](const int i) {
+        const int item = HELD ? i : i/pieces;
+        const int row  = first + item*warps;
+        inkling_unit u;
+        u.index = i - item*pieces;
+        int which = 0, begin = 0;
+#pragma unroll
+        for (int j = 0; j < INKLING_MAX_WEIGHTS - 1; j++) {
+            if (row >= a.end[j]) {
+                which = j + 1;
+                begin = a.end[j];
+            }
+        }
+        const int at = u.index*a.piece_bytes[which];
+        u.src    = a.w[which] + int64_t(row - begin)*a.row_bytes[which] + at;
+        u.bytes  = min(a.piece_bytes[which], a.row_bytes[which] - at);
+        u.type   = a.type[which];
+        u.groups = min(32*G, a.k/32 - u.index*32*G);
+        u.last   = u.index == pieces - 1;
+        return u;
+    };
+    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
+    inkling_begin(ring, rows*pieces, unit);
+
+    if (a.tables) {
+        inkling_fill_table(shared);
+    }
+    const inkling_vectors y(shared + l.vectors, 32*G*pieces, N);
+    inkling_round<G>(y, a.x, a.k, a.n);
+    __syncthreads();
+
+    const auto done = [&](const int i, const float (&sums)[N]) {
+        const int row = first + (HELD ? i : i/pieces)*warps;
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+            if (int(threadIdx.x % WARP_SIZE) == c && c < a.n) {
+                a.dst[int64_t(c)*a.rows + row] = sums[c];
+            }
+        }
+    };
+    if constexpr (HELD) {
+        inkling_held<G> x;
+        x.take(y, 0);
+        inkling_stream<G, N>(ring, rows, shared, x, unit, done);
+    } else {
+        const inkling_shared<G> x = {y};
+        inkling_stream<G, N>(ring, rows*pieces, shared, x, unit, done);
+    }
+}
+
+// Groups of a lane in a piece when a row is several.
+constexpr int INKLING_PIECE_GROUPS = 2;
+
+struct inkling_products_plan {
+    inkling_products_args args;
+    inkling_layout layout;
+    int groups, columns; // template arguments
+    bool held;
+};
+
+// Completes args, whose weights, k, n and rows are known; false: not a product for this kernel.
+static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip & chip) {
+    auto & a = p.args;
+    const int held = inkling_groups_of_lane(a.k);
+    p.held    = a.n == 1 && held > 0;
+    p.groups  = p.held ? held : INKLING_PIECE_GROUPS;
+    p.columns = a.n <= 1 ? 1 : a.n <= 2 ? 2 : a.n <= 4 ? 4 : INKLING_MAX_COLUMNS;
+    if (a.k % (32*p.groups) != 0) {
+        return false;
+    }
+    a.pieces = p.held ? 1 : (a.k/32 + 32*p.groups - 1)/(32*p.groups);
+    a.tables = false;
+    int most = 0;
+    for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
+        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : a.row_bytes[i]/(a.k/32)*(32*p.groups);
+        if (a.pieces > 1) { // types of blocks of 256 have no whole bytes a group
+            a.piece_bytes[i] = int(int64_t(a.row_bytes[i])*(32*p.groups)/(a.k/32));
+        }
+        most      = std::max(most, a.piece_bytes[i]);
+        a.tables |= a.type[i] == GGML_TYPE_IQ3_XXS;
+    }
+    for (int warps = inkling_spread(a.rows, chip.sms); warps >= 4; warps /= 2) {
+        if (inkling_lay_out(p.layout, chip, a.tables, a.pieces*32*p.groups, p.columns, 0, most, warps)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+template <int G, int N, bool HELD>
+static void inkling_launch_products_of(const inkling_products_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    CUDA_SET_SHARED_MEMORY_LIMIT((inkling_products_kernel<G, N, HELD>), chip.shared);
+    inkling_products_kernel<G, N, HELD><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+}
+
+static void inkling_launch_products(const inkling_products_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    constexpr int G = INKLING_PIECE_GROUPS;
+    if (p.held) {
+        switch (p.groups) {
+            case 1: inkling_launch_products_of<1, 1, true>(p, chip, stream); break;
+            case 2: inkling_launch_products_of<2, 1, true>(p, chip, stream); break;
+            case 4: inkling_launch_products_of<4, 1, true>(p, chip, stream); break;
+            case 6: inkling_launch_products_of<6, 1, true>(p, chip, stream); break;
+            case 7: inkling_launch_products_of<7, 1, true>(p, chip, stream); break;
+        }
+        return;
+    }
+    switch (p.columns) {
+        case 1: inkling_launch_products_of<G, 1, false>(p, chip, stream); break;
+        case 2: inkling_launch_products_of<G, 2, false>(p, chip, stream); break;
+        case 4: inkling_launch_products_of<G, 4, false>(p, chip, stream); break;
+        case 8: inkling_launch_products_of<G, 8, false>(p, chip, stream); break;
+    }
+}
+
+// The plan of a node; false: no kernel.
+static bool inkling_products_of(inkling_products_plan & p, const inkling_chip & chip, const ggml_tensor * node) {
+    const ggml_tensor * x = node->src[0];
+    auto & a = p.args;
+    a.x   = (const float *) x->data;
+    a.dst = (float *) node->data;
+    a.k   = int(x->ne[0]);
+    a.n   = int(x->ne[1]);
+    int64_t rows = 0;
+    for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
+        const ggml_tensor * w = node->src[1 + i];
+        if (w == nullptr) { // a weight without rows
+            a.w[i]         = a.w[i - 1];
+            a.type[i]      = a.type[i - 1];
+            a.row_bytes[i] = a.row_bytes[i - 1];
+        } else {
+            a.w[i]         = (const uint8_t *) w->data;
+            a.type[i]      = w->type;
+            a.row_bytes[i] = int(w->nb[1]);
+            rows += w->ne[1];
+        }
+        a.end[i] = int(rows);
+    }
+    a.rows = int(rows);
+    return inkling_plan_products(p, chip);
+}
+
+static bool inkling_products_supports(int device, const ggml_tensor * node) {
+    const ggml_tensor * x = node->src[0];
+    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) ||
+        x->type != GGML_TYPE_F32 || !ggml_is_contiguous(x) || x->view_offs % 16 != 0 || x->ne[1] > INKLING_MAX_COLUMNS ||
+        x->ne[2]*x->ne[3] != 1 || x->ne[0] % 32 != 0 || x->ne[0] > INT32_MAX) {
+        return false;
+    }
+    int64_t rows = 0;
+    bool quantised = true, floats = true;
+    for (int i = 1; i < GGML_MAX_SRC; i++) {
+        const ggml_tensor * w = node->src[i];
+        if (w == nullptr) {
+            if (i == 1) {
+                return false;
+            }
+            continue;
+        }
+        if (i > INKLING_MAX_WEIGHTS || node->src[i - 1] == nullptr || !inkling_is_matrix(w, x->ne[0]) || w->ne[2] != 1) {
+            return false;
+        }
+        rows += w->ne[1];
+        quantised = quantised && inkling_is_quantised(w->type);
+        floats    = floats && inkling_is_float(w->type);
+    }
+    if (rows == 0 || rows > INT32_MAX || node->ne[0] != rows || node->ne[1] != x->ne[1] || node->ne[2]*node->ne[3] != 1) {
+        return false;
+    }
+    inkling_products_plan p;
+    return floats || (quantised && inkling_products_of(p, inkling_chip(device), node));
+}
+
+static void inkling_products_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const inkling_chip chip(ctx.device);
+    if (inkling_is_float(node->src[1]->type)) {
+        int row = 0;
+        for (int i = 1; i <= INKLING_MAX_WEIGHTS && node->src[i] != nullptr; i++) {
+            const ggml_tensor * w = node->src[i];
+            inkling_float_args a = {w->data, (const float *) node->src[0]->data, (float *) node->data + row,
+                int(w->ne[0]), int(w->ne[1]), int(node->src[0]->ne[1]), int(node->ne[0])};
+            inkling_launch_float(a, w->type, chip.sms, ctx.stream());
+            row += int(w->ne[1]);
+        }
+        return;
+    }
+    inkling_products_plan p;
+    GGML_ASSERT(inkling_products_of(p, chip, node));
+    inkling_launch_products(p, chip, ctx.stream());
+}
+
+const inkling_fused_op inkling_products = {301, inkling_products_supports, inkling_products_compute};
+
+#endif

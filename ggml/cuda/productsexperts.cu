@@ -1,0 +1,364 @@
+#include "products.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+// A bank of matrices: routed experts, or shared ones.
+struct inkling_bank {
+    const uint8_t * w;
+    int64_t expert_bytes;
+    int     row_bytes, type;
+};
+
+// The experts of every row: those of ids, then all shared ones. ids is [n_used, n].
+struct inkling_choice {
+    const int32_t * ids;
+    int stride; // int32 from row to row
+    int used, slots, experts;
+
+    // An id out of range, as an idle row may have, is expert 0: finite, and in memory.
+    __device__ __forceinline__ int expert(const int t, const int slot) const {
+        if (slot >= used) {
+            return slot - used;
+        }
+        const int id = ids[t*stride + slot];
+        return id >= 0 && id < experts ? id : 0;
+    }
+};
+
+struct inkling_up_args {
+    inkling_bank gate, up, gate_shared, up_shared;
+    inkling_choice choice;
+    const float * x;
+    float * h;
+    int  k, ff, n;
+    bool tables;
+};
+
+// h = silu(gate x)·up x for all experts of a row.
+//
+//   x: [k, n]       gate, up: [k, ff, ...]       h: [ff, slots, n]
+//
+// One block for each SM, up to 16 warps. The rows of x come in turn, each with all its
+// experts; pairs of a gate's row and an up's are dealt to the warps of all blocks. What
+// experts rows have in common is read again, from L2.
+template <int G>
+static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_up_kernel(const __grid_constant__ inkling_up_args a, const __grid_constant__ inkling_layout l) {
+    extern __shared__ uint8_t shared[];
+    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps;
+    const int first = warp*gridDim.x + blockIdx.x, pairs = a.choice.slots*a.ff;
+    const int units = first < pairs ? 2*((pairs - first + warps - 1)/warps) : 0; // of a row of x
+
+    const auto unit_of = [&](const int t, const int i) {
+        const int pair = first + i/2*warps, slot = pair/a.ff;
+        const bool is_shared = slot >= a.choice.used;
+        const inkling_bank & bank = i % 2 == 0 ? (is_shared ? a.gate_shared : a.gate) : is_shared ? a.up_shared : a.up;
+        inkling_unit u;
+        u.src    = bank.w + a.choice.expert(t, slot)*bank.expert_bytes + int64_t(pair - slot*a.ff)*bank.row_bytes;
+        u.bytes  = bank.row_bytes;
+        u.type   = bank.type;
+        u.groups = a.k/32;
+        u.index  = 0;
+        u.last   = true;
+        return u;
+    };
+    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
+    inkling_begin(ring, units, [&](const int i) { return unit_of(0, i); });
+    if (a.tables) {
+        inkling_fill_table(shared);
+    }
+    const inkling_vectors y(shared + l.vectors, 32*G, a.n);
+    inkling_round<G>(y, a.x, a.k, a.n);
+    __syncthreads();
+
+    for (int t = 0; t < a.n; t++) {
+        const auto unit = [&](const int i) { return unit_of(t, i); };
+        if (t > 0) {
+            inkling_begin(ring, units, unit);
+        }
+        inkling_held<G> x;
+        x.take(y, t);
+        float gate = 0.0f;
+        inkling_stream<G, 1>(ring, units, shared, x, unit, [&](const int i, const float (&sum)[1]) {
+            if (i % 2 == 0) {
+                gate = sum[0];
+            } else if (threadIdx.x % WARP_SIZE == 0) {
+                a.h[int64_t(t)*pairs + first + i/2*warps] = gate/(1.0f + expf(-gate))*sum[0];
+            }
+        });
+    }
+}
+
+struct inkling_down_args {
+    inkling_bank down, down_shared;
+    inkling_choice choice;
+    const float * h;
+    const float * weights;
+    int     weights_stride; // floats from row to row
+    float * dst;
+    int  ff, rows, n;
+    int  sets; // warps of a slot
+    bool tables;
+};
+
+// The sum over a row's experts of weight·down h.
+//
+//   h: [ff, slots, n]       weights: [slots, n]       down: [ff, rows, ...]       dst: [rows, n]
+//
+// One block for each SM, sets warps for every slot. A block has the same output rows of
+// all experts; their parts meet in shared memory and are added in the order of slots.
+template <int G>
+static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_down_kernel(const __grid_constant__ inkling_down_args a, const __grid_constant__ inkling_layout l) {
+    extern __shared__ uint8_t shared[];
+    const int warp = threadIdx.x/WARP_SIZE, slot = warp % a.choice.slots, set = warp/a.choice.slots;
+    const int row0 = int(int64_t(blockIdx.x)*a.rows/gridDim.x);
+    const int rows = int(int64_t(blockIdx.x + 1)*a.rows/gridDim.x) - row0; // of the block
+    const int units = set < rows ? (rows - set + a.sets - 1)/a.sets : 0;
+    float * parts = (float *) (shared + l.extra); // [slot][row]
+
+    const inkling_bank & bank = slot < a.choice.used ? a.down : a.down_shared;
+    const auto unit_of = [&](const uint8_t * expert, const int i) {
+        inkling_unit u;
+        u.src    = expert + int64_t(row0 + set + i*a.sets)*bank.row_bytes;
+        u.bytes  = bank.row_bytes;
+        u.type   = bank.type;
+        u.groups = a.ff/32;
+        u.index  = 0;
+        u.last   = true;
+        return u;
+    };
+    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
+    const inkling_vectors y(shared + l.vectors, 32*G, a.choice.slots);
+    for (int t = 0; t < a.n; t++) {
+        const uint8_t * expert = bank.w + a.choice.expert(t, slot)*bank.expert_bytes;
+        const auto unit = [&](const int i) { return unit_of(expert, i); };
+        inkling_begin(ring, units, unit);
+        if (t == 0 && a.tables) {
+            inkling_fill_table(shared);
+        }
+        inkling_round<G>(y, a.h + int64_t(t)*a.choice.slots*a.ff, a.ff, a.choice.slots);
+        const float weight = a.weights[t*a.weights_stride + slot];
+        __syncthreads();
+
+        inkling_held<G> x;
+        x.take(y, slot);
+        inkling_stream<G, 1>(ring, units, shared, x, unit, [&](const int i, const float (&sum)[1]) {
+            if (threadIdx.x % WARP_SIZE == 0) {
+                parts[slot*rows + set + i*a.sets] = weight*sum[0];
+            }
+        });
+        __syncthreads();
+        for (int r = threadIdx.x; r < rows; r += blockDim.x) {
+            float sum = 0.0f;
+            for (int s = 0; s < a.choice.slots; s++) {
+                sum += parts[s*rows + r];
+            }
+            a.dst[int64_t(t)*a.rows + row0 + r] = sum;
+        }
+        // parts are written again behind the next __syncthreads
+    }
+}
+
+struct inkling_up_plan {
+    inkling_up_args args;
+    inkling_layout layout;
+    int groups;
+};
+
+struct inkling_down_plan {
+    inkling_down_args args;
+    inkling_layout layout;
+    int groups;
+};
+
+static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
+    auto & a = p.args;
+    p.groups = inkling_groups_of_lane(a.k);
+    if (p.groups == 0) {
+        return false;
+    }
+    int most = 0;
+    a.tables = false;
+    for (const auto * bank : {&a.gate, &a.up, &a.gate_shared, &a.up_shared}) {
+        if (bank->row_bytes == 0) { // none shared
+            continue;
+        }
+        most = std::max(most, bank->row_bytes);
+        a.tables |= bank->type == GGML_TYPE_IQ3_XXS;
+    }
+    for (int warps = inkling_spread(int64_t(a.choice.slots)*a.ff, chip.sms); warps >= 4; warps /= 2) {
+        if (inkling_lay_out(p.layout, chip, a.tables, 32*p.groups, a.n, 0, most, warps)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) {
+    auto & a = p.args;
+    p.groups = inkling_groups_of_lane(a.ff);
+    if (p.groups == 0 || a.choice.slots > INKLING_MAX_WARPS) {
+        return false;
+    }
+    int most = 0;
+    a.tables = false;
+    for (const auto * bank : {&a.down, &a.down_shared}) {
+        if (bank->row_bytes == 0) {
+            continue;
+        }
+        most = std::max(most, bank->row_bytes);
+        a.tables |= bank->type == GGML_TYPE_IQ3_XXS;
+    }
+    const int parts = int(sizeof(float))*a.choice.slots*((a.rows + chip.sms - 1)/chip.sms + 1);
+    for (a.sets = INKLING_MAX_WARPS/a.choice.slots; a.sets > 0; a.sets--) {
+        if (inkling_lay_out(p.layout, chip, a.tables, 32*p.groups, a.choice.slots, parts, most, a.choice.slots*a.sets)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+template <int G>
+static void inkling_launch_up_of(const inkling_up_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_up_kernel<G>, chip.shared);
+    inkling_up_kernel<G><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+}
+
+template <int G>
+static void inkling_launch_down_of(const inkling_down_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_down_kernel<G>, chip.shared);
+    inkling_down_kernel<G><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+}
+
+static void inkling_launch_up(const inkling_up_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    switch (p.groups) {
+        case 1: inkling_launch_up_of<1>(p, chip, stream); break;
+        case 2: inkling_launch_up_of<2>(p, chip, stream); break;
+        case 4: inkling_launch_up_of<4>(p, chip, stream); break;
+        case 6: inkling_launch_up_of<6>(p, chip, stream); break;
+        case 7: inkling_launch_up_of<7>(p, chip, stream); break;
+    }
+}
+
+static void inkling_launch_down(const inkling_down_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+    switch (p.groups) {
+        case 1: inkling_launch_down_of<1>(p, chip, stream); break;
+        case 2: inkling_launch_down_of<2>(p, chip, stream); break;
+        case 4: inkling_launch_down_of<4>(p, chip, stream); break;
+        case 6: inkling_launch_down_of<6>(p, chip, stream); break;
+        case 7: inkling_launch_down_of<7>(p, chip, stream); break;
+    }
+}
+
+static inkling_bank inkling_bank_of(const ggml_tensor * w) {
+    if (w == nullptr) {
+        return {};
+    }
+    return {(const uint8_t *) w->data, int64_t(w->nb[2]), int(w->nb[1]), int(w->type)};
+}
+
+// What both launches ask of their operands.
+
+static bool inkling_is_bank(const ggml_tensor * w, int64_t k, int64_t rows, int64_t experts) {
+    return w != nullptr && inkling_is_quantised(w->type) && inkling_is_matrix(w, k) && w->ne[1] == rows && w->ne[2] == experts;
+}
+
+// rows of t are contiguous and begin on whole elements, as in a view of some rows of a tensor.
+static bool inkling_is_columns(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t n) {
+    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == n && t->ne[2]*t->ne[3] == 1 &&
+        t->nb[0] == ggml_type_size(type) && t->nb[1] % t->nb[0] == 0;
+}
+
+static bool inkling_is_activation(const ggml_tensor * t) {
+    return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->view_offs % 16 == 0 && t->ne[3] == 1;
+}
+
+// node: h; sources: x, ids, gate, up and, where experts are shared, gateSh, upSh.
+static bool inkling_up_of(inkling_up_plan & p, const inkling_chip & chip, const ggml_tensor * node) {
+    const ggml_tensor * x = node->src[0], * ids = node->src[1], * gate = node->src[2];
+    auto & a = p.args;
+    a.gate        = inkling_bank_of(gate);
+    a.up          = inkling_bank_of(node->src[3]);
+    a.gate_shared = inkling_bank_of(node->src[4]);
+    a.up_shared   = inkling_bank_of(node->src[5]);
+    a.choice      = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[0]), int(node->ne[1]), int(gate->ne[2])};
+    a.x  = (const float *) x->data;
+    a.h  = (float *) node->data;
+    a.k  = int(x->ne[0]);
+    a.ff = int(gate->ne[1]);
+    a.n  = int(x->ne[1]);
+    return inkling_plan_up(p, chip);
+}
+
+static bool inkling_up_supports(int device, const ggml_tensor * node) {
+    const ggml_tensor * x = node->src[0], * ids = node->src[1], * gate = node->src[2], * up = node->src[3];
+    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || ids == nullptr || gate == nullptr || up == nullptr || node->src[6] != nullptr) {
+        return false;
+    }
+    const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
+    if (!inkling_is_activation(x) || x->ne[2] != 1 || n > INKLING_MAX_COLUMNS || k % 32 != 0 ||
+        !inkling_is_columns(ids, GGML_TYPE_I32, ids->ne[0], n) ||
+        !inkling_is_bank(gate, k, ff, gate->ne[2]) || !inkling_is_bank(up, k, ff, gate->ne[2]) ||
+        (shared > 0 && (!inkling_is_bank(node->src[4], k, ff, shared) || !inkling_is_bank(node->src[5], k, ff, shared)))) {
+        return false;
+    }
+    if (node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) || node->ne[0] != ff || node->ne[1] != ids->ne[0] + shared || node->ne[2] != n || node->ne[3] != 1 ||
+        ff*node->ne[1] > INT32_MAX) {
+        return false;
+    }
+    inkling_up_plan p;
+    return inkling_up_of(p, inkling_chip(device), node);
+}
+
+static void inkling_up_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const inkling_chip chip(ctx.device);
+    inkling_up_plan p;
+    GGML_ASSERT(inkling_up_of(p, chip, node));
+    inkling_launch_up(p, chip, ctx.stream());
+}
+
+// node: the sum; sources: h, ids, weights, down and, where experts are shared, downSh.
+static bool inkling_down_of(inkling_down_plan & p, const inkling_chip & chip, const ggml_tensor * node) {
+    const ggml_tensor * h = node->src[0], * ids = node->src[1], * weights = node->src[2], * down = node->src[3];
+    auto & a = p.args;
+    a.down        = inkling_bank_of(down);
+    a.down_shared = inkling_bank_of(node->src[4]);
+    a.choice      = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[0]), int(h->ne[1]), int(down->ne[2])};
+    a.h              = (const float *) h->data;
+    a.weights        = (const float *) weights->data;
+    a.weights_stride = int(weights->nb[1]/weights->nb[0]);
+    a.dst  = (float *) node->data;
+    a.ff   = int(h->ne[0]);
+    a.rows = int(down->ne[1]);
+    a.n    = int(h->ne[2]);
+    return inkling_plan_down(p, chip);
+}
+
+static bool inkling_down_supports(int device, const ggml_tensor * node) {
+    const ggml_tensor * h = node->src[0], * ids = node->src[1], * weights = node->src[2], * down = node->src[3];
+    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || ids == nullptr || weights == nullptr || down == nullptr || node->src[5] != nullptr) {
+        return false;
+    }
+    const int64_t ff = h->ne[0], slots = h->ne[1], n = h->ne[2], rows = down->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
+    if (!inkling_is_activation(h) || n > INKLING_MAX_COLUMNS || ff % 32 != 0 || ids->ne[0] + shared != slots ||
+        !inkling_is_columns(ids, GGML_TYPE_I32, ids->ne[0], n) || !inkling_is_columns(weights, GGML_TYPE_F32, slots, n) ||
+        !inkling_is_bank(down, ff, rows, down->ne[2]) || (shared > 0 && !inkling_is_bank(node->src[4], ff, rows, shared))) {
+        return false;
+    }
+    if (node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) || node->ne[0] != rows || node->ne[1] != n || node->ne[2]*node->ne[3] != 1 || rows > INT32_MAX) {
+        return false;
+    }
+    inkling_down_plan p;
+    return inkling_down_of(p, inkling_chip(device), node);
+}
+
+static void inkling_down_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const inkling_chip chip(ctx.device);
+    inkling_down_plan p;
+    GGML_ASSERT(inkling_down_of(p, chip, node));
+    inkling_launch_down(p, chip, ctx.stream());
+}
+
+const inkling_fused_op inkling_experts_up   = {302, inkling_up_supports, inkling_up_compute};
+const inkling_fused_op inkling_experts_down = {303, inkling_down_supports, inkling_down_compute};
+
+#endif
