@@ -1,0 +1,153 @@
+#include "attention.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+#include "attention_decode.cuh"
+
+using namespace inkling;
+
+// FusedBandAttention (101), few rows a sequence.
+//
+//   q:       [head_dim, n_head, n, n_seq]          F32, head_dim 64 or 128
+//   r:       [d_rel, n_head, n, n_seq]             F32, d_rel even and up to 16
+//   proj:    [d_rel, >= extent]                    F32, by distance
+//   K, V:    [head_dim, cells, n_head_kv, n_seq]   F16, BF16, Q8_0 or F32
+//   first:   [n_seq]                               I32, position of the first row; -1: idle, its result is 0
+//   tickets: [>= n_head*n_seq]                     I32, 0 before and after
+//   res:     [head_dim*n_head, n*n_seq]            F32
+//   args:    scale, positions that a ring of cells holds (0: position p is in cell p),
+//            window (0: none), extent
+//
+// The cells of all positions that a row sees, its own among them, are filled.
+
+constexpr int decode_warps = 4, decode_stages = 3;
+
+// Rows of a block, in tiles of 8: as many as a kv head has, up to 32.
+static int decode_tiles(int64_t rows) { return rows <= 8 ? 1 : rows <= 16 ? 2 : 4; }
+
+static bool cells_fit(const ggml_tensor * t, int64_t head_dim) {
+    const size_t align = t->type == GGML_TYPE_Q8_0 ? 2 : 16;
+    switch (t->type) {
+        case GGML_TYPE_F16: case GGML_TYPE_BF16: case GGML_TYPE_Q8_0: case GGML_TYPE_F32: break;
+        default: return false;
+    }
+    return t->ne[0] == head_dim && t->nb[0] == ggml_type_size(t->type) && t->view_offs % align == 0 &&
+        t->nb[1] % align == 0 && t->nb[2] % align == 0 && t->nb[3] % align == 0;
+}
+
+// Rows of heads of which two elements are read at a time.
+static bool rows_fit(const ggml_tensor * t) {
+    return t->type == GGML_TYPE_F32 && t->nb[0] == 4 && t->view_offs % 8 == 0 && t->nb[1] % 8 == 0 && t->nb[2] % 8 == 0 && t->nb[3] % 8 == 0;
+}
+
+// What both operations ask of q, r, proj, K, V and the result.
+static bool band_fits(int device, const ggml_tensor * node, ggml_type proj_type, int64_t extent) {
+    const ggml_tensor * q = node->src[0], * r = node->src[1], * proj = node->src[2], * k = node->src[3], * v = node->src[4];
+    const int cc = ggml_cuda_info().devices[device].cc;
+    if (!GGML_CUDA_CC_IS_NVIDIA(cc) || ggml_cuda_highest_compiled_arch(cc) < GGML_CUDA_CC_AMPERE || !q || !r || !proj || !k || !v) {
+        return false;
+    }
+    const int64_t dh = q->ne[0], n_head = q->ne[1], n = q->ne[2], seqs = q->ne[3], n_head_kv = k->ne[2];
+    return (dh == 64 || dh == 128) && rows_fit(q) && rows_fit(r) && r->ne[1] == n_head && r->ne[2] == n && r->ne[3] == seqs &&
+        r->ne[0] % 2 == 0 && r->ne[0] <= 16 && proj->type == proj_type && ggml_is_contiguous(proj) && proj->ne[0] == r->ne[0] &&
+        extent >= 0 && proj->ne[1] >= extent && cells_fit(k, dh) && cells_fit(v, dh) && v->type == k->type &&
+        v->ne[1] == k->ne[1] && v->ne[2] == n_head_kv && k->ne[3] == seqs && v->ne[3] == seqs && n_head % n_head_kv == 0 &&
+        node->type == GGML_TYPE_F32 && ggml_is_contiguous(node) && ggml_nelements(node) == dh*n_head*n*seqs &&
+        k->ne[1] < INT_MAX/4 && n*n_head < INT_MAX/4;
+}
+
+static bool attention_supports(int device, const ggml_tensor * node) {
+    const auto & p = inkling_params(node);
+    const int64_t ring = p.args[1], window = p.args[2], extent = p.args[3];
+    if (!band_fits(device, node, GGML_TYPE_F32, extent)) {
+        return false;
+    }
+    const ggml_tensor * q = node->src[0], * k = node->src[3], * first = node->src[5], * tickets = node->src[6];
+    const int64_t n_head = q->ne[1], n = q->ne[2], seqs = q->ne[3];
+    return first && tickets && n <= 16 && seqs < 65536 && n_head*n < 65536 && first->type == GGML_TYPE_I32 && ggml_is_contiguous(first) && ggml_nelements(first) == seqs &&
+        tickets->type == GGML_TYPE_I32 && ggml_is_contiguous(tickets) && ggml_nelements(tickets) >= n_head*seqs &&
+        ring >= 0 && window >= 0 && (ring == 0 || (ring >= 16 && ring <= k->ne[1] && window > 0 && window + n - 1 <= ring));
+}
+
+template <cell_type type, int head_dim, int tiles>
+static void decode_launch(const band_decode_args & a, int seqs, cudaStream_t stream) {
+    constexpr int stages = type == cell_type::f32 ? 2 : decode_stages; // two F16 values each
+    constexpr int shared = band_decode_shared<type, head_dim, tiles, decode_warps, stages>();
+    const auto kernel = band_decode<type, head_dim, tiles, decode_warps, stages>;
+    CUDA_SET_SHARED_MEMORY_LIMIT(kernel, shared);
+    const int groups = (a.n*(a.n_head/a.n_head_kv) + 8*tiles - 1)/(8*tiles);
+    kernel<<<dim3(a.splits, groups*a.n_head_kv, seqs), 32*decode_warps, shared, stream>>>(a);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+template <cell_type type, int head_dim>
+static void decode_launch(const band_decode_args & a, int tiles, int seqs, cudaStream_t stream) {
+    switch (tiles) {
+        case 1:  decode_launch<type, head_dim, 1>(a, seqs, stream); break;
+        case 2:  decode_launch<type, head_dim, 2>(a, seqs, stream); break;
+        default: decode_launch<type, head_dim, 4>(a, seqs, stream); break;
+    }
+}
+
+template <cell_type type>
+static void decode_launch(const band_decode_args & a, int head_dim, int tiles, int seqs, cudaStream_t stream) {
+    if (head_dim == 64) {
+        decode_launch<type, 64>(a, tiles, seqs, stream);
+    } else {
+        decode_launch<type, 128>(a, tiles, seqs, stream);
+    }
+}
+
+static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const auto & p = inkling_params(node);
+    const ggml_tensor * q = node->src[0], * r = node->src[1], * proj = node->src[2], * k = node->src[3], * v = node->src[4];
+    const int head_dim = q->ne[0], n_head = q->ne[1], n = q->ne[2], seqs = q->ne[3], n_head_kv = k->ne[2];
+
+    band_decode_args a = {};
+    a.q       = (const float *) q->data;
+    a.r       = (const float *) r->data;
+    a.proj    = (const float *) proj->data;
+    a.k       = (const char *) k->data;
+    a.v       = (const char *) v->data;
+    a.first   = (const int32_t *) node->src[5]->data;
+    a.tickets = (unsigned *) node->src[6]->data;
+    a.out     = (float *) node->data;
+    a.q1 = q->nb[1]/4, a.q2 = q->nb[2]/4, a.q3 = q->nb[3]/4;
+    a.r1 = r->nb[1]/4, a.r2 = r->nb[2]/4, a.r3 = r->nb[3]/4;
+    a.k1 = k->nb[1], a.k2 = k->nb[2], a.k3 = k->nb[3];
+    a.v1 = v->nb[1], a.v2 = v->nb[2], a.v3 = v->nb[3];
+    a.n         = n;
+    a.n_head    = n_head;
+    a.n_head_kv = n_head_kv;
+    a.d_rel     = r->ne[0];
+    a.scale     = inkling_float(p.args[0]);
+    a.ring      = p.args[1];
+    a.window    = p.args[2] > 0 ? p.args[2] : INT_MAX;
+    a.extent    = p.args[3];
+    a.cells     = k->ne[1];
+
+    // Two blocks for each multiprocessor, unless that leaves some without keys.
+    const int tiles = decode_tiles(int64_t(n)*n_head/n_head_kv), rows = 8*tiles;
+    const int groups = (n*(n_head/n_head_kv) + rows - 1)/rows;
+    const int64_t blocks = int64_t(groups)*n_head_kv*seqs;
+    const int keys = a.window == INT_MAX ? a.cells : std::min(a.cells, a.window + n - 1);
+    const int64_t wanted = 2*ggml_cuda_info().devices[ctx.device].nsm/blocks;
+    a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + 16*decode_warps - 1)/(16*decode_warps)));
+
+    ggml_cuda_pool_alloc<float>  parts(ctx.pool());
+    ggml_cuda_pool_alloc<float2> sums(ctx.pool());
+    if (a.splits > 1) {
+        a.parts = parts.alloc(blocks*a.splits*rows*head_dim);
+        a.sums  = sums.alloc(blocks*a.splits*rows);
+    }
+    switch (k->type) {
+        case GGML_TYPE_F16:  decode_launch<cell_type::f16> (a, head_dim, tiles, seqs, ctx.stream()); break;
+        case GGML_TYPE_BF16: decode_launch<cell_type::bf16>(a, head_dim, tiles, seqs, ctx.stream()); break;
+        case GGML_TYPE_Q8_0: decode_launch<cell_type::q8_0>(a, head_dim, tiles, seqs, ctx.stream()); break;
+        default:             decode_launch<cell_type::f32> (a, head_dim, tiles, seqs, ctx.stream()); break;
+    }
+}
+
+const inkling_fused_op inkling_band_attention = {101, attention_supports, attention_compute};
+
+#endif
