@@ -163,6 +163,9 @@ func options(c *cli.Context) (convert.Options, error) {
 	return o, nil
 }
 
+// maxJobs bounds --jobs: each has buffers of its own.
+const maxJobs = 1024
+
 // outputOptions reads the options that the two commands share.
 func outputOptions(c *cli.Context) (convert.Options, error) {
 	o := convert.Options{OutDir: c.String("output"), Name: c.String("name"), Force: c.Bool("force"), Workers: c.Int("jobs")}
@@ -182,8 +185,13 @@ func outputOptions(c *cli.Context) (convert.Options, error) {
 		return o, usagef("--output %s: a URL, want a folder", o.OutDir)
 	case strings.HasSuffix(o.OutDir, ".gguf"):
 		return o, usagef("--output %s: want a folder; --name sets the names of the files", o.OutDir)
-	case o.Workers < 0:
-		return o, usagef("--jobs %d: want at least 1", o.Workers)
+	case c.IsSet("jobs") && (o.Workers < 1 || o.Workers > maxJobs):
+		return o, usagef("--jobs %d: want 1 to %d", o.Workers, maxJobs)
+	}
+	for _, name := range []string{"recipe", "imatrix", "only", "split-max-size"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return o, usagef("--%s: the value is empty", name)
+		}
 	}
 	if s := c.String("split-max-size"); s != "" {
 		if o.SplitMax, err = parseSize(s); err != nil {

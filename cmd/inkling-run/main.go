@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/interrupt"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/terminal"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
@@ -45,8 +46,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "inkling-run: %s\n", terminal.OneLine(err.Error()))
 	var wrong *usage.Error
+	var spec *binding.SpecError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &spec):
 		return exitUsage
 	case errors.Is(err, interrupt.Err):
 		return exitInterrupted

@@ -66,6 +66,9 @@ func LookUp(name string) (*Model, error) {
 	if err == nil {
 		return &Model{Path: name}, nil
 	}
+	if err := CheckLink(name); err != nil {
+		return nil, err
+	}
 	if !errors.Is(err, fs.ErrNotExist) || looksLikePath(name) {
 		return nil, err
 	}
@@ -82,6 +85,19 @@ func LookUp(name string) (*Model, error) {
 		return nil, err
 	}
 	return fromStore(stored), nil
+}
+
+// CheckLink is an error for a link whose file is not there, which else is taken
+// for a name.
+func CheckLink(path string) error {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is a link to %s, which is not there", path, to)
+	}
+	return nil
 }
 
 func fromStore(m *store.Model) *Model {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -79,10 +80,11 @@ func (o *options) setEngine(c *cli.Context) error {
 	if err != nil {
 		return usage.Errorf("--kv: %v", err)
 	}
-	for _, name := range []string{"threads", "ctx-size", "batch-size", "ubatch-size"} {
-		if n := c.Int(name); c.IsSet(name) && n < 1 {
-			return usage.Errorf("--%s %d: want at least 1", name, n)
-		}
+	if err := flags.CheckCounts(c, "threads", "ctx-size", "batch-size", "ubatch-size"); err != nil {
+		return err
+	}
+	if err := flags.CheckValues(c, "mmproj", "mtp", "format", "tools", "device"); err != nil {
+		return err
 	}
 	where, err := flags.DevicesFrom(c)
 	if err != nil {
@@ -104,7 +106,10 @@ func (o *options) setEngine(c *cli.Context) error {
 // setSampling prepares what puts the given settings in place of the model's.
 func (o *options) setSampling(c *cli.Context) error {
 	seed := uint64(c.Int64("seed"))
-	if c.Int64("seed") < 0 {
+	switch n := c.Int64("seed"); {
+	case n < -1:
+		return usage.Errorf("--seed %d: want 0 or more, or -1 for a new one each time", n)
+	case n == -1:
 		seed = uint64(rand.Uint32()) // small enough to be a number in any JSON reader
 	}
 	o.Sampling = func(s engine.Sampling) engine.Sampling {
@@ -139,6 +144,9 @@ func (o *options) setRequest(c *cli.Context) error {
 	bias, err := parseLogitBias(c.StringSlice("logit-bias"))
 	if err != nil {
 		return usage.Errorf("--logit-bias: %w", err)
+	}
+	if slices.Contains(c.StringSlice("stop"), "") {
+		return usage.Errorf("--stop: a text is empty")
 	}
 	o.Request = engine.Request{
 		Chat:          chat.Options{Effort: c.String("effort"), AddGenerationPrompt: true},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,7 +167,7 @@ func parseLogitBias(values []string) (map[int32]float32, error) {
 		}
 		id, err := strconv.ParseInt(v[:at], 10, 32)
 		by, bad := strconv.ParseFloat(strings.TrimPrefix(v[at:], "="), 32)
-		if err != nil || bad != nil {
+		if err != nil || bad != nil || math.IsNaN(by) || math.IsInf(by, 0) {
 			return nil, fmt.Errorf("%q, want the id of a token and a number", v)
 		}
 		bias[int32(id)] = float32(by)

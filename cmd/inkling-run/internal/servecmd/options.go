@@ -2,6 +2,7 @@ package servecmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/flags"
+	"github.com/inkling-go/inkling/cmd/inkling-run/internal/locate"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/server"
@@ -73,10 +75,8 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 	if err != nil {
 		return nil, usage.Errorf("--kv: %w", err)
 	}
-	for _, name := range []string{"threads", "ctx-size", "batch-size", "ubatch-size", "parallel", "queue", "max-loaded", "max-body"} {
-		if n := c.Int(name); c.IsSet(name) && n < 1 {
-			return nil, usage.Errorf("--%s %d: want at least 1", name, n)
-		}
+	if err := checkNumbers(c); err != nil {
+		return nil, err
 	}
 	cache := int64(c.Int("cache-ram")) << 20
 	if cache <= 0 {
@@ -109,6 +109,22 @@ func serveOptionsFrom(c *cli.Context) (*serveOptions, error) {
 	return o, o.setModels(c.Args().Slice())
 }
 
+// Most of what may be asked for: of sequences that share a step, and of memory in
+// MiB, which as bytes has to be a number.
+const (
+	maxParallel = 1024
+	maxMiB      = 1 << 30
+)
+
+// checkNumbers checks the options that are numbers, and those that name files.
+func checkNumbers(c *cli.Context) error {
+	return errors.Join(
+		flags.CheckCounts(c, "threads", "ctx-size", "batch-size", "ubatch-size", "parallel", "queue", "max-loaded", "max-body"),
+		flags.CheckAtMost(c, "parallel", maxParallel), flags.CheckAtMost(c, "max-body", maxMiB), flags.CheckAtMost(c, "cache-ram", maxMiB),
+		flags.CheckValues(c, "mtp", "device", "allow-files"),
+	)
+}
+
 // setModels finds the files that were named, and the store.
 func (o *serveOptions) setModels(args []string) (err error) {
 	if o.server.Store, err = store.Open(""); err != nil {
@@ -118,6 +134,8 @@ func (o *serveOptions) setModels(args []string) (err error) {
 		if filepath.Ext(path) != ".gguf" {
 			if _, err := o.server.Store.Resolve(path); err == nil {
 				continue // it is served by its name, as all models of the store
+			} else if dangling := locate.CheckLink(path); dangling != nil {
+				return dangling
 			} else if _, statErr := os.Stat(path); statErr != nil {
 				return err
 			}
