@@ -28,6 +28,7 @@ import (
 	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/machine"
+	"github.com/inkling-go/inkling/models"
 )
 
 const benchDescription = `Measures how fast models compute: prompts (pp) of -p tokens and answers (tg) of -n
@@ -128,10 +129,8 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 		return nil, usage.Errorf("--accept: %w", err)
 	}
 	o.bench.Prompt, o.bench.Generate = positive(o.bench.Prompt), positive(o.bench.Generate)
-	for _, name := range []string{"threads", "ubatch-size", "repetitions", "layers"} {
-		if n := c.Int(name); c.IsSet(name) && n < 1 {
-			return nil, usage.Errorf("--%s %d: want at least 1", name, n)
-		}
+	if err := flags.CheckCounts(c, "threads", "ubatch-size", "repetitions", "layers"); err != nil {
+		return nil, err
 	}
 	if c.Bool("json") {
 		o.format = "json"
@@ -213,6 +212,9 @@ func (o *benchOptions) run(ctx context.Context) error {
 		Build: buildinfo.Read(), CPU: machine.CPU(), Threads: o.threads,
 		KVType: o.bench.KV.String(), UBatch: o.bench.UBatch, Repetitions: o.bench.Repeat, Models: []benchModel{},
 	}
+	if err := o.checkFiles(); err != nil {
+		return err
+	}
 	if !o.c.Bool("no-bandwidth") {
 		var err error
 		if report.Bandwidth, err = bench.Bandwidth(ctx, o.threads); err != nil {
@@ -243,6 +245,29 @@ func (o *benchOptions) run(ctx context.Context) error {
 		}
 	}
 	return benchFormats[o.format](o.c.App.Writer, &report)
+}
+
+// checkFiles says what is wrong with a file before anything is measured, which
+// takes its time.
+func (o *benchOptions) checkFiles() error {
+	for _, name := range o.c.Args().Slice() {
+		m, err := locate.LookUp(name)
+		if err != nil {
+			return err
+		}
+		if st, err := os.Stat(m.Path); err == nil && st.IsDir() {
+			if err := locate.NotCheckpoint(m.Path); err != nil {
+				return err
+			}
+			continue
+		}
+		f, err := models.OpenFile(m.Path)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
 }
 
 // model loads one model, or makes it up, and measures it.
