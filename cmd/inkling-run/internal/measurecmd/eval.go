@@ -100,10 +100,8 @@ func evalOptionsFrom(c *cli.Context) (*evalOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"limit", "ctx-size", "stride", "threads"} {
-		if n := c.Int(name); c.IsSet(name) && n < 1 {
-			return nil, usage.Errorf("--%s %d: want at least 1", name, n)
-		}
+	if err := flags.CheckCounts(c, "limit", "ctx-size", "stride", "threads"); err != nil {
+		return nil, err
 	}
 	ext := strings.ToLower(filepath.Ext(o.plot))
 	switch {
