@@ -49,6 +49,7 @@ var rooms = []room{
 	{"internal/media", formats},
 	{"internal/safetensors", formats},
 	{"internal/testutil", append([]string{"internal/parity"}, formats...)},
+	{"internal/tinymodel", []string{"convert", "internal/testutil"}},
 	{"internal/token", formats},
 	{"internal/chat", []string{"internal/jinja", "internal/token"}},
 	{"internal/jinja", nil}, // texts in, texts out
@@ -90,14 +91,14 @@ var rooms = []room{
 
 // forTests is what the tests of every room may import beyond their room's own
 // list: a test of a model begins with a checkpoint.
-var forTests = append([]string{"convert"}, formats...)
+var forTests = append([]string{"convert", "internal/tinymodel"}, formats...)
 
 // forTestsOf is what the tests of one room may import besides: a server is tried
 // with models, whose architectures register themselves.
 var forTestsOf = map[string][]string{"internal/server": {"models"}}
 
-// testOnly is imported by tests alone.
-const testOnly = "internal/testutil"
+// testOnly are imported by tests alone.
+var testOnly = []string{"internal/testutil", "internal/tinymodel"}
 
 // withCgo lists the packages, not rooms, that may import "C".
 var withCgo = []string{"binding", "ggml"}
@@ -315,7 +316,7 @@ func checkImport(from string, home room, imp string, inTest bool) string {
 		return fmt.Sprintf("imports %s: it is in no room", to)
 	case target.path == "cmd":
 		return fmt.Sprintf("imports %s: nobody imports a command", to)
-	case target.path == testOnly && !inTest && home.path != testOnly:
+	case slices.Contains(testOnly, target.path) && !inTest && !slices.Contains(testOnly, home.path):
 		return fmt.Sprintf("imports %s: it is for tests", to)
 	case target.path == home.path, allows(home.may, target), inTest && (allows(forTests, target) || allows(forTestsOf[home.path], target)):
 		return ""

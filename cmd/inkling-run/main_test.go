@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/inkling-go/inkling/convert"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 )
 
 // models is a folder with the test checkpoints in f32: tiny-F32.gguf, trained,
@@ -40,11 +40,8 @@ func (w withModels) Run() int {
 }
 
 func convertModels() error {
-	for name, dir := range map[string]string{"tiny": "inkling-tiny", "random": "inkling-tiny-random/original", "kimi": "kimi-tiny"} {
-		_, err := convert.Run(context.Background(), convert.Options{
-			Dir: filepath.Join("..", "..", "testdata", dir), OutDir: models, Name: name, OutType: convert.OutF32,
-		})
-		if err != nil {
+	for name, c := range map[string]tinymodel.Checkpoint{"tiny": tinymodel.Inkling, "random": tinymodel.InklingRandom, "kimi": tinymodel.Kimi} {
+		if _, err := tinymodel.Convert(filepath.Join("..", "..", "testdata", filepath.FromSlash(string(c))), models, name, convert.OutF32); err != nil {
 			return err
 		}
 	}

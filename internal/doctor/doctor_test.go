@@ -1,12 +1,10 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -21,47 +19,19 @@ import (
 	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/machine"
-	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 	_ "github.com/inkling-go/inkling/models/inkling"
 	_ "github.com/inkling-go/inkling/models/kimik25"
 )
 
-// converted is a folder with the trained checkpoints: inkling-F16.gguf and
-// kimi-F16.gguf with their projectors.
-var converted string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "doctor")
-	if err != nil {
-		panic(err)
-	}
-	converted = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func model(t *testing.T, name string) string {
-	t.Helper()
-	path := filepath.Join(converted, name+"-F16.gguf")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	_, err := convert.Run(context.Background(), convert.Options{
-		Dir: testutil.Testdata(t, name+"-tiny"), OutDir: converted, Name: name, OutType: convert.OutF16,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }
 
 var onCPU = devices.Options{Device: "cpu"}
 
 // TestAdvice gives a model less and less memory.
 func TestAdvice(t *testing.T) {
-	path := model(t, "inkling")
+	path := tinymodel.Inkling.Files(t, convert.OutF16).Model
 	check := func(ctx, parallel int, room int64) *Report {
 		t.Helper()
 		r, err := Check(Options{Model: path, Devices: onCPU, Context: ctx, Parallel: parallel, KV: binding.F16, UBatch: 512, Memory: machine.Memory{Total: 1 << 40, Available: room}})
@@ -110,10 +80,10 @@ func TestAdvice(t *testing.T) {
 
 // TestCheckErrors: a model that can not be opened.
 func TestCheckErrors(t *testing.T) {
-	good := Options{Model: model(t, "inkling"), Devices: onCPU, KV: binding.F16, UBatch: 512}
+	good := Options{Model: tinymodel.Inkling.Files(t, convert.OutF16).Model, Devices: onCPU, KV: binding.F16, UBatch: 512}
 	for name, change := range map[string]func(o *Options){
 		"no such file":     func(o *Options) { o.Model = "nowhere.gguf" },
-		"no text model":    func(o *Options) { o.Model = filepath.Join(converted, "mmproj-inkling-F16.gguf") },
+		"no text model":    func(o *Options) { o.Model = tinymodel.Inkling.Files(t, convert.OutF16).MMProj },
 		"no projector":     func(o *Options) { o.MMProj = "nowhere.gguf" },
 		"context too long": func(o *Options) { o.Context = 1 << 20 },
 		"type of keys":     func(o *Options) { o.KV = binding.DType(gguf.Q4_K) },
@@ -133,14 +103,14 @@ func TestCheckErrors(t *testing.T) {
 // keys and values, state and intermediate results, each of them, within 5 %.
 func TestEstimate(t *testing.T) {
 	const ubatch = 128
-	for _, name := range []string{"inkling", "kimi"} {
-		path, types := model(t, name), []binding.DType{binding.F16, binding.Q8_0}
-		if name == "kimi" {
+	for _, checkpoint := range []tinymodel.Checkpoint{tinymodel.Inkling, tinymodel.Kimi} {
+		path, types := checkpoint.Files(t, convert.OutF16).Model, []binding.DType{binding.F16, binding.Q8_0}
+		if checkpoint == tinymodel.Kimi {
 			types[1] = binding.BF16 // its rotated part is narrower than a block of q8_0
 		}
 		for _, kv := range types {
 			for _, ctx := range []int{256, 512, 1024} {
-				t.Run(fmt.Sprintf("%s/%s/%d", name, kv, ctx), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d", checkpoint.Name(), kv, ctx), func(t *testing.T) {
 					r, err := Check(Options{Model: path, Devices: onCPU, Context: ctx, Contexts: []int{ctx}, KV: kv, UBatch: ubatch, Memory: machine.Memory{Total: 1 << 40, Available: 1 << 40}})
 					if err != nil {
 						t.Fatal(err)
@@ -187,7 +157,7 @@ func TestResident(t *testing.T) {
 	if machine.Resident() == 0 {
 		t.Skip("the system does not say how much memory the process has")
 	}
-	path := model(t, "inkling")
+	path := tinymodel.Inkling.Files(t, convert.OutF16).Model
 	r, err := Check(Options{Model: path, Devices: onCPU, Contexts: []int{ctx}, KV: binding.F16, UBatch: ubatch})
 	if err != nil {
 		t.Fatal(err)

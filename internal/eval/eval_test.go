@@ -19,34 +19,15 @@ import (
 	"github.com/inkling-go/inkling/internal/devices"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	_ "github.com/inkling-go/inkling/models/inkling"
 )
 
-// converted is a folder with the trained checkpoint as f32 and q8_0.
-var converted string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "eval")
-	if err != nil {
-		panic(err)
-	}
-	converted = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }
 
 func tiny(t *testing.T, outType convert.OutType) string {
 	t.Helper()
-	path := filepath.Join(converted, "tiny-"+strings.ToUpper(string(outType))+".gguf")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	_, err := convert.Run(context.Background(), convert.Options{Dir: testutil.Testdata(t, "inkling-tiny"), OutDir: converted, Name: "tiny", OutType: outType})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return tinymodel.Inkling.Files(t, outType).Model
 }
 
 func scorer(t *testing.T, outType convert.OutType, window int) *Scorer {

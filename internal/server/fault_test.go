@@ -105,11 +105,7 @@ func openStore(t *testing.T, dir string) *store.Store {
 // returns its digest.
 func putModel(t *testing.T, servers ...string) string {
 	t.Helper()
-	path, err := tinyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(tinyFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

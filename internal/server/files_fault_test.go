@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/inkling-go/inkling/internal/engine"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 )
 
 // capital asks the model a for what the trained checkpoint knows.
@@ -31,8 +32,7 @@ func wantParis(t *testing.T, url string) {
 func copyWithProjector(t *testing.T) *Model {
 	t.Helper()
 	m := copyModel(t, "a")
-	from := filepath.Join(ggufDir, "mmproj-inkling-tiny-F32.gguf")
-	data, err := os.ReadFile(from)
+	data, err := os.ReadFile(tinymodel.Inkling.Files(t, "f32").MMProj)
 	if err != nil {
 		t.Fatal(err)
 	}

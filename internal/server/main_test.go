@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,58 +19,49 @@ import (
 	_ "github.com/inkling-go/inkling/convert/kimik25"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	_ "github.com/inkling-go/inkling/models/inkling"
 	_ "github.com/inkling-go/inkling/models/kimik25"
 )
 
-var ggufDir string
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(closing{m})) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "server")
-	if err != nil {
-		panic(err)
-	}
-	ggufDir = dir
-	code := m.Run()
-	if shared.s != nil {
-		shared.s.Close()
-		shared.h.Close()
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
+// closing are tests behind which the shared server is closed.
+type closing struct{ m *testing.M }
+
+func (c closing) Run() int {
+	defer func() {
+		if shared.s != nil {
+			shared.s.Close()
+			shared.h.Close()
+		}
+	}()
+	return c.m.Run()
 }
 
-// tinyFile converts the trained checkpoint once and returns the text file; the
-// projector lies beside it.
-var tinyFile = sync.OnceValues(func() (string, error) { return convertCheckpoint("inkling-tiny") })
+// tinyFile is the trained checkpoint's text file; the projector lies beside it.
+func tinyFile(t testing.TB) string {
+	t.Helper()
+	return tinymodel.Inkling.Files(t, convert.OutF32).Model
+}
 
 // kimiFile is the same of Kimi's.
-var kimiFile = sync.OnceValues(func() (string, error) { return convertCheckpoint("kimi-tiny") })
-
-func convertCheckpoint(name string) (string, error) {
-	dir, err := filepath.Abs(filepath.Join("../../testdata", name))
-	if err != nil {
-		return "", err
-	}
-	_, err = convert.Run(context.Background(), convert.Options{Dir: dir, OutDir: ggufDir, Name: name, OutType: "f32"})
-	return filepath.Join(ggufDir, name+"-F32.gguf"), err
+func kimiFile(t testing.TB) string {
+	t.Helper()
+	return tinymodel.Kimi.Files(t, convert.OutF32).Model
 }
 
 // tinyModel is the trained model under the name tiny.
 func tinyModel(t testing.TB) *Model {
 	t.Helper()
-	m := fileModel(t, tinyFile)
+	m := fileModel(t, tinyFile(t))
 	m.Name = "tiny"
 	return m
 }
 
 // fileModel is the model of a converted file.
-func fileModel(t testing.TB, file func() (string, error)) *Model {
+func fileModel(t testing.TB, path string) *Model {
 	t.Helper()
-	path, err := file()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m, err := FileModel(path)
 	if err != nil {
 		t.Fatal(err)

@@ -213,7 +213,7 @@ func TestNoEscapes(t *testing.T) {
 // TestKimi: the other family answers through the same routes.
 func TestKimi(t *testing.T) {
 	o := testOptions(t)
-	o.Models = []*Model{fileModel(t, kimiFile)}
+	o.Models = []*Model{fileModel(t, kimiFile(t))}
 	_, h := newTestServer(t, o)
 	got := bothWays(t, h, `"temperature":0,"max_tokens":100,"reasoning_effort":"none","messages":[{"role":"user","content":"What is the capital of France?"}]`)
 	if text := got.Choices[0].Message.Content.text; text != "The capital of France is Paris." || got.Model != "kimi-tiny-F32" {

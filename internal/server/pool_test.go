@@ -19,11 +19,7 @@ import (
 // copyModel is the trained model without its projector, in a file of its own.
 func copyModel(t *testing.T, name string) *Model {
 	t.Helper()
-	path, err := tinyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(tinyFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestProtocols(t *testing.T) {
 // TestKimiProtocols: the other family answers by all protocols, and takes the
 // pictures of tools.
 func TestKimiProtocols(t *testing.T) {
-	m := fileModel(t, kimiFile)
+	m := fileModel(t, kimiFile(t))
 	m.Name = "tiny"
 	o := testOptions(t)
 	o.Models = []*Model{m}

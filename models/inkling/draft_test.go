@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"

@@ -14,7 +14,7 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// randomDir is the reference's tiny random checkpoint.
+// random is the reference's tiny random checkpoint.
 const random = "inkling-tiny-random"
 
 func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }

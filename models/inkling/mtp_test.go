@@ -67,7 +67,7 @@ type evalItem struct {
 func readEval(t testing.TB) []evalItem {
 	t.Helper()
 	p := loadTinyTowers(t)
-	f, err := os.Open(testutil.Testdata(t, tiny+"-eval", "dev.jsonl"))
+	f, err := os.Open(testutil.Testdata(t, "inkling-tiny-eval", "dev.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func readEval(t testing.TB) []evalItem {
 			t.Fatal(err)
 		}
 		for _, m := range it.Media {
-			it.rows = append(it.rows, encodeEval(t, p, testutil.Testdata(t, tiny+"-eval", filepath.FromSlash(m)))...)
+			it.rows = append(it.rows, encodeEval(t, p, testutil.Testdata(t, "inkling-tiny-eval", filepath.FromSlash(m)))...)
 		}
 		items = append(items, it)
 	}
