@@ -12,6 +12,7 @@ type FusedOp int32
 // The operations by file of ggml/cuda; package op has their operands.
 const (
 	FusedBandAttention FusedOp = 101 // attention.cu
+	FusedBandPrefill   FusedOp = 102
 
 	FusedConvAddNorm FusedOp = 201 // decode.cu
 	FusedQKV         FusedOp = 202
