@@ -2,6 +2,7 @@ package binding
 
 // #include <stdlib.h>
 // #include "bridge.h"
+// #include "readahead.h"
 import "C"
 
 import (
@@ -35,8 +36,9 @@ type Backend struct {
 	plan  bool            // see NewPlanner
 	lacks map[string]bool // names of operations, of a planner
 
-	stream    int        // see StreamRows
-	streaming *Streaming // nil unless measured
+	stream    int                     // see StreamRows
+	streaming *Streaming              // nil unless measured
+	reads     *C.struct_inkling_reads // nil unless CountReads
 
 	threads int
 	work    int64 // of the largest graph that was allocated, see Work
@@ -182,6 +184,7 @@ func (b *Backend) Close() {
 		return
 	}
 	b.closed = true
+	b.freeReads()
 	if b.parts == nil && b.b != nil {
 		C.ggml_backend_free(b.b)
 	}

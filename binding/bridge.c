@@ -106,9 +106,10 @@ void inkling_flag_set(int * flag, int value) { __atomic_store_n(flag, value, __A
 
 int inkling_flag_get(int * flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }
 
-bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[3]) {
+bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[4]) {
     void (*get)(int64_t *) = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "inkling_cuda_graph_counts");
     if (get == NULL) return false;
+    counts[0] = -4;
     get(counts);
     return true;
 }

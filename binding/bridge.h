@@ -16,9 +16,9 @@ void inkling_log_start(int min_level);
 // reason gets the last warning, or why the library can not be used. NULL then.
 ggml_backend_reg_t inkling_module_load(const char * path, char * reason, size_t size);
 
-// What the CUDA module has done with graphs: replayed, recorded, run node by node.
-// False if the device is of another module, or of one that does not say.
-bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[3]);
+// What the CUDA module has done with graphs: replayed, recorded, run node by node,
+// and launched in replays. False if the device is of another module, or of one that does not say.
+bool inkling_graph_counts(ggml_backend_dev_t dev, int64_t counts[4]);
 
 // Locks size bytes of host memory, page-aligned, so that the device copies from them
 // at the full speed of its link. False if it has no such function, or refuses.

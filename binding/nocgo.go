@@ -76,6 +76,10 @@ func (d Device) Memory() (free, total int64) { panic(errNoCgo) }
 
 func (d Device) Supports(t *Tensor) bool { panic(errNoCgo) }
 
+type SpecError struct{ Spec, Reason string }
+
+func (e *SpecError) Error() string { panic(errNoCgo) }
+
 func FindDevices(spec string) ([]Device, error) { return *new([]Device), errNoCgo }
 
 func Features() []string { panic(errNoCgo) }
@@ -113,6 +117,8 @@ func (g *Graph) ExpertsOfRow(gate, up, down, x, ids, weights *Tensor) *Tensor { 
 type FusedOp int32
 
 const FusedBandAttention FusedOp = 101
+
+const FusedBandPrefill FusedOp = 102
 
 const FusedConvAddNorm FusedOp = 201
 
@@ -344,10 +350,26 @@ func OpenableGGUF(path string) (keys, tensors int64, err error) {
 	return *new(int64), *new(int64), errNoCgo
 }
 
+type Reads struct {
+	Chosen   int64 `json:"chosen_bytes"`
+	Resident int64 `json:"resident_bytes"`
+}
+
+func (r Reads) Sub(before Reads) Reads { panic(errNoCgo) }
+
+func (r Reads) HitRate() float64 { panic(errNoCgo) }
+
+func (b *Backend) CountReads() { panic(errNoCgo) }
+
+func (b *Backend) Reads() (r Reads, ok bool) { panic(errNoCgo) }
+
+func (g *Graph) ReadAhead(ids *Tensor, banks ...*Tensor) { panic(errNoCgo) }
+
 type Replays struct {
 	Replayed int64 `json:"replayed"`
 	Recorded int64 `json:"recorded"`
 	Direct   int64 `json:"direct"`
+	Launches int64 `json:"launches"`
 }
 
 func (r Replays) Sub(before Replays) Replays { panic(errNoCgo) }

@@ -248,6 +248,7 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 	if err := copied.Alloc(); err != nil {
 		return nil, fmt.Errorf("%s: weights: %w", f.Path(), err)
 	}
+	p.readAhead(mapped.HostBytes())
 	fits := w.pin(p.Backend)
 	for _, i := range copies {
 		t := *ws[i].field

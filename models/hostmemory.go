@@ -10,6 +10,39 @@ import (
 	"github.com/inkling-go/inkling/internal/machine"
 )
 
+// ReadAhead says when experts that are mapped are read from the disk as soon as they
+// are chosen, and counted.
+type ReadAhead int
+
+// The zero value is ReadAheadAuto.
+const (
+	ReadAheadAuto ReadAhead = iota // if what is mapped is more than the available memory
+	ReadAheadOn
+	ReadAheadOff
+)
+
+// ParseReadAhead reads auto (or nothing), on or off.
+func ParseReadAhead(s string) (ReadAhead, error) {
+	switch s {
+	case "", "auto":
+		return ReadAheadAuto, nil
+	case "on":
+		return ReadAheadOn, nil
+	case "off":
+		return ReadAheadOff, nil
+	}
+	return 0, fmt.Errorf("%q, want auto, on or off", s)
+}
+
+// readAhead has what is mapped read ahead, if so many bytes want it.
+func (p Params) readAhead(mapped int64) {
+	mem, ok := machine.ReadMemory()
+	if mapped > 0 && (p.ReadAhead == ReadAheadOn || p.ReadAhead == ReadAheadAuto && ok && mapped > mem.Available) {
+		p.Backend.CountReads()
+		slog.Info("experts are read ahead", "mapped", mapped, "available", mem.Available)
+	}
+}
+
 // pinShare is the share of the available memory that may be pinned: pages that are
 // pinned are taken from everything else for as long as the model is loaded.
 const pinShare = 0.8

@@ -35,6 +35,8 @@ type Params struct {
 	Place   Placement // over the backend's devices
 	NoMmap  bool      // copy the weights instead of mapping the file
 
+	ReadAhead ReadAhead
+
 	// Fill, if not nil, makes the weights up instead of reading the file's: it is
 	// called for each tensor with what puts bytes at an offset of its data.
 	Fill func(t gguf.TensorInfo, put func(data []byte, off int64)) error

@@ -11,12 +11,15 @@
 
 #include <atomic>
 
-// How often a graph was replayed, recorded, and run node by node.
-static std::atomic<int64_t> inkling_graph_counts[3];
+// How often a graph was replayed, recorded, and run node by node; and how many kernels,
+// copies and fills all replays had.
+static std::atomic<int64_t> inkling_graph_counts[4];
 
-// Exported by ggml_backend_reg_get_proc_address("inkling_cuda_graph_counts").
+// Exported by ggml_backend_reg_get_proc_address("inkling_cuda_graph_counts"). The first
+// of counts is minus their number; a program that does not say it has three.
 static void inkling_cuda_graph_counts(int64_t * counts) {
-    for (int i = 0; i < 3; i++) {
+    const int n = counts[0] == -4 ? 4 : 3;
+    for (int i = 0; i < n; i++) {
         counts[i] = inkling_graph_counts[i].load();
     }
 }
@@ -77,6 +80,18 @@ static void inkling_choose_graph(ggml_backend_cuda_context * ctx, const ggml_cgr
     ctx->cuda_graph->last  = last;
 }
 
+// What a replay launches is counted when it is replayed first.
+static void inkling_count_launches(ggml_cuda_graph * graph, bool recorded_anew) {
+    if (recorded_anew) {
+        graph->num_nodes = 0;
+        return;
+    }
+    if (graph->num_nodes == 0) {
+        CUDA_CHECK(cudaGraphGetNodes(graph->graph, nullptr, &graph->num_nodes));
+    }
+    inkling_graph_counts[3] += graph->num_nodes;
+}
+
 // inkling_record_graph decides about a graph that could be replayed. changed says
 // whether it is as it was the last time; afterwards, whether it is to be recorded.
 static void inkling_record_graph(ggml_cuda_graph * graph, bool & use_cuda_graph, bool & changed) {
@@ -86,6 +101,7 @@ static void inkling_record_graph(ggml_cuda_graph * graph, bool & use_cuda_graph,
     } else if (use_cuda_graph) {
         changed         = !graph->recorded;
         graph->recorded = true;
+        inkling_count_launches(graph, changed);
     }
 }
 

@@ -55,6 +55,20 @@ type Result struct {
 	// Graphs is what the GPU did with the graphs of the measured steps, those before
 	// them included; nil on devices that record none.
 	Graphs *binding.Replays `json:"graphs,omitempty"`
+
+	// Nodes and Splits are those of the last step's graph: operations, and parts that
+	// each run on one device.
+	Nodes  int `json:"nodes"`
+	Splits int `json:"graph_splits"`
+
+	Reads *Reads `json:"experts_read,omitempty"` // of a file that is larger than memory
+}
+
+// Reads is what was chosen of experts that are mapped, the steps before the measured
+// ones included.
+type Reads struct {
+	binding.Reads
+	HitRate float64 `json:"hit_rate"` // share of the bytes that were in memory when they were chosen
 }
 
 // test is one measurement before it is made.
@@ -106,9 +120,9 @@ func (o *Options) drafts() []int {
 	return o.Draft
 }
 
-// Run measures a model on a device. costs says what a step reads; bandwidth is the machine's, 0
+// Run measures a model on its backend. costs says what a step reads; bandwidth is the machine's, 0
 // if it is not known. Cancelling ctx ends it between two steps.
-func Run(ctx context.Context, dev binding.Device, m models.Model, o Options, costs Costs, bandwidth float64) ([]Result, error) {
+func Run(ctx context.Context, be *binding.Backend, m models.Model, o Options, costs Costs, bandwidth float64) ([]Result, error) {
 	var results []Result
 	if err := o.checkDrafts(m); err != nil {
 		return nil, err
@@ -125,15 +139,11 @@ func Run(ctx context.Context, dev binding.Device, m models.Model, o Options, cos
 		}
 		r := Result{Test: t.String(), Prompt: t.prompt, Generate: t.generate, Depth: t.depth, Parallel: t.parallel, Draft: t.draft}
 		var err error
-		before, counted := dev.Replays()
+		count := counting(be, &r)
 		if r.Samples, r.Drafts, err = measure(ctx, m, o, t); err != nil {
 			return results, fmt.Errorf("%s: %w", t, err)
 		}
-		if counted {
-			after, _ := dev.Replays()
-			did := after.Sub(before)
-			r.Graphs = &did
-		}
+		count()
 		r.Mean, r.Spread = meanAndSpread(r.Samples)
 		if t.generate > 0 && t.draft == 0 {
 			r.BytesPerToken = costs.perToken(t.depth+t.generate/2, t.parallel)
@@ -145,6 +155,26 @@ func Run(ctx context.Context, dev binding.Device, m models.Model, o Options, cos
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// counting notes in r what the backend does until the returned function is called.
+func counting(be *binding.Backend, r *Result) (done func()) {
+	graphs, replays := be.Device().Replays()
+	reads, reading := be.Reads()
+	be.Watch = func(g *binding.Graph) { r.Nodes, r.Splits = g.Nodes(), g.Splits() }
+	return func() {
+		be.Watch = nil
+		if replays {
+			after, _ := be.Device().Replays()
+			did := after.Sub(graphs)
+			r.Graphs = &did
+		}
+		if reading {
+			after, _ := be.Reads()
+			did := after.Sub(reads)
+			r.Reads = &Reads{did, did.HitRate()}
+		}
+	}
 }
 
 // measure makes the measurements of one test and returns tokens a second.

@@ -29,6 +29,7 @@ type Subject struct {
 type Loading struct {
 	Threads int
 	NoMmap  bool
+	Reading models.ReadAhead
 	KV      binding.DType
 	Devices devices.Options
 	Context int    // positions of the largest test, all sequences together
@@ -50,7 +51,7 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 	if s.File, err = models.OpenFile(path); err != nil {
 		return nil, err
 	}
-	p := models.Params{NoMmap: l.NoMmap, MTPDepths: l.Depths}
+	p := models.Params{NoMmap: l.NoMmap, ReadAhead: l.Reading, MTPDepths: l.Depths}
 	if l.MTP != "" {
 		if s.mtp, err = models.OpenFile(l.MTP); err != nil {
 			return nil, err
@@ -94,12 +95,15 @@ func (s *Subject) DeviceBandwidth(ctx context.Context) (float64, error) {
 	return CopyBandwidth(ctx, gpu)
 }
 
+// Streaming compares where experts in host memory may be computed; nil if there are none.
+func (s *Subject) Streaming() *binding.Streaming { return s.be.Streaming() }
+
 // WeightBytes is the size of all weights.
 func (s *Subject) WeightBytes() int64 { return s.model.WeightBytes() }
 
 // Run measures the model, see [Run].
 func (s *Subject) Run(ctx context.Context, o Options, bandwidth float64) ([]Result, error) {
-	return Run(ctx, s.be.Device(), s.model, o, s.Costs, bandwidth)
+	return Run(ctx, s.be, s.model, o, s.Costs, bandwidth)
 }
 
 // Close frees the model.

@@ -38,12 +38,13 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv, seqs]
 	var o *binding.Tensor
 	if st.sliding[i] {
+		st.declareRing(g, i)
 		o = st.slidingAttention(g, at, w, lc, k, v)
 	} else {
 		o = st.fullAttention(g, at, w, i, k, v)
 	}
 	g.Tap(o, "attn_heads", i)
-	return g.MulMat(w.O, o)
+	return product(g, w.O, o)
 }
 
 // conv is a short convolution over rows of all sequences.
@@ -51,6 +52,7 @@ func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) 
 //	x:   [channels, n*seqs]
 //	res: [channels, n*seqs]
 func (st *step) conv(g *binding.Graph, x, w, table *binding.Tensor) *binding.Tensor {
+	st.declareConv(g)
 	c := x.Dim(0)
 	y := op.ShortConv(g, g.Reshape(x, c, int64(st.N), int64(st.Seqs)), w, table, st.convRead, st.convWrite)
 	return g.Reshape(y, c, int64(st.N*st.Seqs))
@@ -66,6 +68,7 @@ func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tenso
 
 // fullAttention writes the new rows to their cells and attends over all cells up to them.
 func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i int, k, v *binding.Tensor) *binding.Tensor {
+	st.declareFull(g, i)
 	lc := &st.s.layers[i]
 	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
 	at.K = st.cells(g, lc.k, st.nKV)

@@ -66,6 +66,7 @@ type layerCache struct {
 	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
 	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v: see transposed
 	flash             bool            // the device has the fused kernel for heads of this size and the cache's type
+	tickets           *binding.Tensor // [n_head*seqs] I32, zero between steps: of fused attention, nil where there is none
 	kvConv            *binding.Tensor // [2*n_head_kv*head_dim, convRows*seqs], keys before values
 	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
@@ -98,7 +99,7 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size, reach int, 
 		return nil, fmt.Errorf("%d sequences: want 1 to %d", seqs, maxSeqs)
 	}
 	s := &cache{
-		id: id, mem: be.NewMemory(6 * c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs),
+		id: id, mem: be.NewMemory(tensorsPerLayer * c.blockCount), size: size, kv: kv, seqs: make([]sequence, seqs),
 		full: roundUp(size+1, cellPad), reach: reach, conv: c.shortconvKernel - 1 + reach,
 	}
 	s.ringCells = roundUp(c.slidingWindow+few+reach+1, ringPad)
@@ -120,6 +121,9 @@ func newCache(be *binding.Backend, c *config, id uint64, seqs, size, reach int, 
 	return s, nil
 }
 
+// tensorsPerLayer bounds the tensors of a layer's state.
+const tensorsPerLayer = 6
+
 func (s *cache) addLayer(c *config, i int) error {
 	cells := s.full
 	if c.sliding[i] {
@@ -139,10 +143,14 @@ func (s *cache) addLayer(c *config, i int) error {
 	}{
 		{&l.k, "k", s.kv, []int64{dh, int64(cells), hkv, seqs}},
 		{v, "v", s.kv, values},
+		{&l.tickets, "tickets", binding.I32, []int64{int64(c.nHead) * seqs}},
 		{&l.kvConv, "kv_conv", binding.F32, []int64{2 * dh * hkv, int64(s.convRows) * seqs}},
 		{&l.attnConv, "attn_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 		{&l.mlpConv, "mlp_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 	} {
+		if t.t == &l.tickets && !c.on(i).Device().Fuses() {
+			continue
+		}
 		var err error
 		if *t.t, err = s.mem.NewOn(c.on(i), fmt.Sprintf("cache.%d.%s", i, t.name), t.typ, t.ne...); err != nil {
 			return err

@@ -12,21 +12,40 @@ import (
 //	res: [n_embd, n]
 func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor) *binding.Tensor {
 	if d := w.Dense; d != nil {
-		h := g.SwiGLUSplit(g.MulMat(d.Gate, b), g.MulMat(d.Up, b))
-		return g.Scale(g.MulMat(d.Down, h), w.gscale)
+		return g.Scale(product(g, d.Down, gated(g, d, b)), w.gscale)
 	}
 	m, k := w.MoE, st.nExpertUsed
-	logits := g.MulMatF32(m.Router, b)
+	logits, ok := op.FusedProducts(g, b, m.Router)
+	if !ok {
+		logits = g.MulMatF32(m.Router, b)
+	}
 	g.Tap(logits, "router_logits", i)
-	ids, weights := op.SinkRouter(g, logits, m.Bias, k, st.expertScale*w.gscale)
+	ids, weights, ok := op.FusedRouter(g, logits, m.Bias, k, st.expertScale*w.gscale)
+	if !ok {
+		ids, weights = op.SinkRouter(g, logits, m.Bias, k, st.expertScale*w.gscale)
+	}
 	g.Tap(ids, "router_indices", i)
 	g.Tap(weights, "router_weights", i)
 
+	if y, ok := op.FusedExperts(g, b, ids, weights, m.Gate, m.Up, m.Down, m.GateShex, m.UpShex, m.DownShex); ok {
+		return y
+	}
 	routed := layers.Experts(g, m.Gate, m.Up, m.Down, b, ids, g.Cols(weights, 0, int64(k)))
 	g.Tap(routed, "experts", i)
 	shared := st.sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
 	g.Tap(shared, "shared", i)
 	return g.Add(routed, shared)
+}
+
+// gated is silu(gate b)·up b.
+//
+//	res: [n_ff, n]
+func gated(g *binding.Graph, d *dense, b *binding.Tensor) *binding.Tensor {
+	if y, ok := op.FusedProducts(g, b, d.Gate, d.Up); ok {
+		ff := d.Gate.Dim(1)
+		return g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff))
+	}
+	return g.SwiGLUSplit(g.MulMat(d.Gate, b), g.MulMat(d.Up, b))
 }
 
 // sharedExperts is Σ_s weight_s·down_s(silu(gate_s b)·up_s b) over the experts that every row uses.

@@ -61,13 +61,13 @@ func (st *mtpStep) build(g *binding.Graph, trunk *weights, w *mtpWeights) []*bin
 		}
 		g.On(st.on(d))
 		e = g.Reshape(e, embd, n*seqs)
-		u := g.MulMat(l.Proj, g.Concat(g.RMSNorm(h, l.HNorm, st.eps), g.RMSNorm(e, l.ENorm, st.eps), 0))
+		u := product(g, l.Proj, g.Concat(g.RMSNorm(h, l.HNorm, st.eps), g.RMSNorm(e, l.ENorm, st.eps), 0))
 		if !st.sliding[d] {
 			st.tau = st.scaling(g, func(lane int) int { return st.origins[lane] + d + 1 })
 		}
-		h = st.block(g, l.Block, d, u)
-		if w.ChainNorm != nil {
-			h = g.RMSNorm(h, w.ChainNorm, st.eps)
+		s := st.block(g, l.Block, d, stream{x: u}, w.ChainNorm)
+		if h = s.x; w.ChainNorm != nil {
+			h = st.norm(g, s, w.ChainNorm)
 		}
 		g.Tap(h, "mtp_hidden", d)
 		if d < st.drafts {

@@ -18,9 +18,13 @@ type ringInputs struct {
 	spans *binding.Tensor // from declareSpans
 }
 
-// declareRing declares where the keys and values of layers with a window lie.
+// declareRing declares where the keys and values of layers with a window lie, unless
+// that was done. layer is one of them.
 func (st *step) declareRing(g *binding.Graph, layer int) {
 	f := &st.ring
+	if f.write != nil {
+		return
+	}
 	R, n := st.s.ring, st.N
 	nw := min(n, R)
 	f.write = g.Input("ring.write", binding.I64, int64(nw), 1, int64(st.Seqs))

@@ -85,17 +85,12 @@ func maskValue(visible bool) float32 {
 	return negInf
 }
 
-// newStep declares the inputs of a step in g.
+// newStep declares the inputs of a step in g that every layer reads. Those of the
+// compositions are declared when a layer takes one: an input that nothing reads has no
+// memory, and its upload would cost as much as another's.
 func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	st := &step{config: c, Inputs: layers.NewInputs(g, sh.rows, c.embd), shape: sh, s: s}
 	st.declareFirst(g)
-	st.declareConv(g)
-	if i, ok := st.layerOf(false); ok {
-		st.declareFull(g, i)
-	}
-	if i, ok := st.layerOf(true); ok {
-		st.declareRing(g, i)
-	}
 	return st
 }
 
@@ -154,6 +149,7 @@ func (st *step) declareFirst(g *binding.Graph) {
 		return
 	}
 	st.first = g.Input("first", binding.I32, int64(st.Seqs))
+	g.Expand(st.first) // has memory whether a layer reads it or not
 	first := make([]int32, st.Seqs)
 	st.fill(func(lanes []layers.Lane) {
 		for i, l := range lanes {
@@ -167,8 +163,11 @@ func (st *step) declareFirst(g *binding.Graph) {
 }
 
 // declareConv declares where convolutions read the inputs before the first row
-// and keep the last new ones.
+// and keep the last new ones, unless that was done.
 func (st *step) declareConv(g *binding.Graph) {
+	if st.convRead != nil {
+		return
+	}
 	past, m, size := st.shortconvKernel-1, min(st.N, st.s.conv), st.s.conv
 	back := past
 	if st.few() {
@@ -198,8 +197,15 @@ func (st *step) declareConv(g *binding.Graph) {
 	})
 }
 
+// declareFull declares where the keys and values of layers without window lie, unless
+// that was done. layer is one of them.
 func (st *step) declareFull(g *binding.Graph, layer int) {
 	f := &st.full
+	if f.write != nil {
+		return
+	}
+	g.On(nil) // what is made of them is for layers of all devices
+	defer g.On(st.on(layer))
 	n := st.N
 	f.write = g.Input("full.write", binding.I64, int64(n), 1, int64(st.Seqs))
 	write := make([]int64, n*st.Seqs)

@@ -16,19 +16,32 @@ func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 	if _, ok := st.layerOf(false); ok {
 		st.tau = st.scaling(g, func(int) int { return 0 })
 	}
+	s := stream{x: x}
 	for i, l := range w.Layers {
-		x = st.block(g, l, i, x)
+		next := w.Norm
+		if i+1 < len(w.Layers) {
+			next = w.Layers[i+1].AttnNorm
+		}
+		s = st.block(g, l, i, s, next)
 	}
 
 	g.On(w.outputOn)
 	unembed := func(x *binding.Tensor) *binding.Tensor { return st.unembed(g, w, x) }
 	if !st.s.keep {
 		// Not before: the convolutions of the last layer have to see every row.
-		x = g.RMSNorm(g.GetRows(x, st.OutRows), w.Norm, st.eps)
+		if s.normed != nil {
+			x = g.GetRows(s.normed, st.OutRows)
+		} else {
+			x = g.RMSNorm(g.GetRows(s.x, st.OutRows), w.Norm, st.eps)
+		}
 		g.Tap(x, "final_norm", -1)
 		return st.Outputs(g, x, unembed)
 	}
-	all := g.Output(g.RMSNorm(x, w.Norm, st.eps)) // the layers for multi-token prediction go on from every row
+	all := st.norm(g, s, w.Norm)
+	if s.normed != nil {
+		all = g.Cont(all) // a view's memory is reused, output or not
+	}
+	g.Output(all) // the layers for multi-token prediction go on from every row
 	return append(st.Outputs(g, g.GetRows(all, st.OutRows), unembed), all)
 }
 
@@ -41,29 +54,23 @@ func (st *step) embed(g *binding.Graph, w *weights, ids *binding.Tensor) *bindin
 	return g.RMSNorm(g.GetRows(w.Embd, ids), w.EmbdNorm, st.eps)
 }
 
-// block is layer i.
-//
-//	x:   [n_embd, N*Seqs]
-//	res: [n_embd, N*Seqs]
-func (st *step) block(g *binding.Graph, l *layer, i int, x *binding.Tensor) *binding.Tensor {
+// block is layer i. next is the norm's weight of what comes behind it, or nil.
+func (st *step) block(g *binding.Graph, l *layer, i int, s stream, next *binding.Tensor) stream {
 	g.On(st.on(i))
-	a := g.RMSNorm(x, l.AttnNorm, st.eps)
+	lc := &st.s.layers[i]
+	a := st.norm(g, s, l.AttnNorm)
 	g.Tap(a, "attn_in", i)
 	y := st.attention(g, l, i, a)
 	g.Tap(y, "attn_out", i)
-	y = st.conv(g, y, l.attnConv, st.s.layers[i].attnConv)
-	g.Tap(y, "attn_sconv", i)
-	x = g.Add(x, y)
+	s = st.join(g, i, s.x, y, l.attnConv, lc.attnConv, l.FFNNorm, "attn_sconv")
 
-	b := g.RMSNorm(x, l.FFNNorm, st.eps)
+	b := st.norm(g, s, l.FFNNorm)
 	g.Tap(b, "mlp_in", i)
 	z := st.feedForward(g, l, i, b)
 	g.Tap(z, "mlp_out", i)
-	z = st.conv(g, z, l.mlpConv, st.s.layers[i].mlpConv)
-	g.Tap(z, "mlp_sconv", i)
-	x = g.Add(x, z)
-	g.Tap(x, "layer", i)
-	return x
+	s = st.join(g, i, s.x, z, l.mlpConv, lc.mlpConv, next, "mlp_sconv")
+	g.Tap(s.x, "layer", i)
+	return s
 }
 
 // unembed computes logits. The padding of the vocabulary holds anything; it is
@@ -73,5 +80,5 @@ func (st *step) block(g *binding.Graph, l *layer, i int, x *binding.Tensor) *bin
 //	res: [vocab, n]
 func (st *step) unembed(g *binding.Graph, w *weights, x *binding.Tensor) *binding.Tensor {
 	g.On(w.outputOn)
-	return g.MulMat(g.Rows(w.Output, 0, int64(st.unpadded)), g.Scale(x, 1/st.logitScaleDenom))
+	return product(g, g.Rows(w.Output, 0, int64(st.unpadded)), g.Scale(x, 1/st.logitScaleDenom))
 }

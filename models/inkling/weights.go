@@ -48,7 +48,7 @@ type layer struct {
 	// Of the convolutions those of keys and values side by side, with the inner
 	// residual in the weight of the current row.
 	projRev *binding.Tensor // [d_rel, E], reversed along E
-	proj    *binding.Tensor // [d_rel, E+1], the last row zero; sliding layers only
+	proj    *binding.Tensor // [d_rel, E+1], the last row zero
 	band    *binding.Tensor // [E, d_rel], rel_proj reversed along E; for op.BandSpans
 	gscale  float32         // GScale's one value
 
@@ -149,9 +149,6 @@ func (l *layer) declare(mem *binding.Memory, c *config, i int) error {
 		{&l.attnConv, "attn_conv", []int64{K, embd}},
 		{&l.mlpConv, "mlp_conv", []int64{K, embd}},
 	} {
-		if t.t == &l.proj && !c.sliding[i] {
-			continue
-		}
 		var err error
 		if *t.t, err = mem.NewOn(c.on(i), fmt.Sprintf("blk.%d.%s", i, t.name), binding.F32, t.ne...); err != nil {
 			return err
@@ -175,9 +172,7 @@ func (l *layer) fill(c *config) {
 	}
 	l.projRev.SetFloats(rev)
 	l.band.SetFloats(band)
-	if l.proj != nil {
-		l.proj.SetFloats(proj)
-	}
+	l.proj.SetFloats(proj)
 	one := []float32{0}
 	l.GScale.Floats(one)
 	l.gscale = one[0]
