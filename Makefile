@@ -122,9 +122,10 @@ SOAK := 20m
 soak: build ## good and bad clients of all APIs, and what they leave behind (SOAK=20m)
 	go run ./test/load soak -streams 24 -parallel $(PARALLEL) -duration $(SOAK)
 
+FAULTS := Fault|^TestKilled|^TestProcessesAtOnce|^TestSlow|^TestFullDisk|^TestRoomForModel|^TestOddFiles
 .PHONY: test-faults
 test-faults: build ## what clients, files, disks and devices do to a server
-	go test -count=1 -timeout 30m -run Fault ./internal/server ./internal/store
+	go test -count=1 -timeout 30m -run '$(FAULTS)' ./internal/server ./internal/store ./internal/engine ./convert ./cmd/convert-inkling ./cmd/inkling-run
 	go run ./test/load faults
 
 # -p 1: the lines come in the order of the packages.

@@ -133,15 +133,15 @@ func TestOddFiles(t *testing.T) {
 	}
 	for kind, create := range odd {
 		for place, args := range map[string][]string{
-			"model":      {"run", "odd", "hi", "-t", "1"},
-			"mmproj":     {"run", tiny, "hi", "-t", "1", "--mmproj", "odd"},
-			"mtp":        {"run", tiny, "hi", "-t", "1", "--mtp", "odd"},
-			"served":     {"serve", "odd", "--port", "0"},
+			"model":       {"run", "odd", "hi", "-t", "1"},
+			"mmproj":      {"run", tiny, "hi", "-t", "1", "--mmproj", "odd"},
+			"mtp":         {"run", tiny, "hi", "-t", "1", "--mtp", "odd"},
+			"served":      {"serve", "odd", "--port", "0"},
 			"mtp, forced": {"run", tiny, "hi", "-t", "1", "--mtp", "odd", "--draft", "2"},
-			"show":       {"show", "odd"},
-			"tokenize":   {"tokenize", "odd", "hi"},
-			"doctor":     {"doctor", "odd"},
-			"bench":      {"bench", "odd"},
+			"show":        {"show", "odd"},
+			"tokenize":    {"tokenize", "odd", "hi"},
+			"doctor":      {"doctor", "odd"},
+			"bench":       {"bench", "odd"},
 		} {
 			t.Run(kind+"/"+place, func(t *testing.T) {
 				t.Parallel()

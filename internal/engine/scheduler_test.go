@@ -342,3 +342,27 @@ func BenchmarkParallel(b *testing.B) {
 		})
 	}
 }
+
+// TestFaultStepOutOfMemory: a step for which a device has no room ends the answers
+// that were in it, with an error that is known, and nothing else.
+func TestFaultStepOutOfMemory(t *testing.T) {
+	e := openWith(t, Options{Parallel: 2})
+	want := generate(t, e, question("What is the capital of France?"))
+	m := watch(t, e)
+	for _, at := range []int{1, 2, 5} { // the prompt's step, and those of tokens
+		n := 0
+		m.after = func([]models.Batch, models.Outputs) error {
+			if n++; n == at {
+				return fmt.Errorf("device CPU: %w while computing", ErrOutOfMemory)
+			}
+			return nil
+		}
+		_, err := e.Generate(t.Context(), question("What is the capital of France?"))
+		if !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("step %d: error %v", at, err)
+		}
+		if got := generate(t, e, question("What is the capital of France?")); !slices.Equal(got.IDs, want.IDs) {
+			t.Errorf("after a failure of step %d: %q, want %q", at, got.Text, want.Text)
+		}
+	}
+}
