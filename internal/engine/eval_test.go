@@ -6,10 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
@@ -18,44 +17,22 @@ import (
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	_ "github.com/inkling-go/inkling/models/inkling"
 )
 
-var ggufDir string
+func TestMain(m *testing.M) { os.Exit(tinymodel.Main(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "engine")
-	if err != nil {
-		panic(err)
-	}
-	ggufDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-var converted sync.Map // from checkpoint and type to func() error
-
-// tiny converts the trained checkpoint once per type and returns the text file.
+// tiny is the trained checkpoint in a type: its text file, beside the others.
 func tiny(t testing.TB, outType convert.OutType) string {
 	t.Helper()
-	return convertOnce(t, outType, "inkling-tiny")
+	return tinymodel.Inkling.Files(t, outType).Model
 }
 
-// convertOnce converts a checkpoint of testdata once per type and returns the
-// text file, which has the name of the checkpoint's first folder.
+// convertOnce is the text file of a checkpoint in testdata.
 func convertOnce(t testing.TB, outType convert.OutType, dir ...string) string {
 	t.Helper()
-	once, _ := converted.LoadOrStore(dir[0]+string(outType), sync.OnceValue(func() error {
-		_, err := convert.Run(context.Background(), convert.Options{
-			Dir: testutil.Testdata(t, dir...), OutDir: ggufDir, Name: dir[0], OutType: outType,
-		})
-		return err
-	}))
-	if err := once.(func() error)(); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(ggufDir, dir[0]+"-"+strings.ToUpper(string(outType))+".gguf")
+	return tinymodel.Checkpoint(path.Join(dir...)).Files(t, outType).Model
 }
 
 func openTiny(t testing.TB, outType convert.OutType, kv binding.DType) *Engine {

@@ -20,6 +20,7 @@ import (
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -289,17 +290,17 @@ func TestMaxClipPatches(t *testing.T) {
 func TestKimiFilesThatDoNotFit(t *testing.T) {
 	text := convertOnce(t, "f32", kimiRandom, "original")
 	tower := filepath.Join(filepath.Dir(text), "mmproj-"+filepath.Base(text))
-	convertOnce(t, "f32", "kimi-tiny")
+	kimi, inkling := tinymodel.Kimi.Files(t, "f32"), tinymodel.Inkling.Files(t, "f32")
 	for _, c := range []struct {
 		name, model, mmproj, want string
 	}{
 		{"none", text, tower, ""},
 		{"media id", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": uint32(1035)}, nil), tower, "kimi.media_token_id is 1035, but the tokenizer's placeholder for image is 1034"},
 		{"media id of another type", testutil.Rewrite(t, text, map[string]any{"kimi.media_token_id": "x"}, nil), tower, "kimi.media_token_id"},
-		{"wider tower", text, filepath.Join(ggufDir, "mmproj-kimi-tiny-F32.gguf"), "its rows have 256 values"},
-		{"tower of another family of the same width", filepath.Join(ggufDir, "kimi-tiny-F32.gguf"), filepath.Join(filepath.Dir(tiny(t, "f32")), "mmproj-inkling-tiny-F32.gguf"), `is a projector for models of architecture "inkling"`},
-		{"the other way round", tiny(t, "f32"), filepath.Join(ggufDir, "mmproj-kimi-tiny-F32.gguf"), `is a projector for models of architecture "deepseek2"`},
-		{"tower of another kind", text, filepath.Join(filepath.Dir(tiny(t, "f32")), "mmproj-inkling-tiny-F32.gguf"), "the two files are of different models"},
+		{"wider tower", text, kimi.MMProj, "its rows have 256 values"},
+		{"tower of another family of the same width", kimi.Model, inkling.MMProj, `is a projector for models of architecture "inkling"`},
+		{"the other way round", inkling.Model, kimi.MMProj, `is a projector for models of architecture "deepseek2"`},
+		{"tower of another kind", text, inkling.MMProj, "the two files are of different models"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, err := Open(context.Background(), Options{Model: c.model, MMProj: c.mmproj, Threads: 1})
