@@ -278,3 +278,38 @@ func FuzzParser(f *testing.F) {
 	f.Add(long.Replace(`f‹call›{"name":"f","args":{"a":"\xff"}}‹end›`))
 	f.Fuzz(func(t *testing.T, text string) { checkParser(t, v, v.EncodeWithSpecial(text)) })
 }
+
+// TestForeignCalls: a call that a model spells as another one's protocol has it, over
+// and over, is text and calls nothing.
+func TestForeignCalls(t *testing.T) {
+	inkling, _ := loadModel(t, tinyDir)
+	for name, v := range map[string]*token.Vocab{"Inkling": inkling, "Kimi": kimiVocab(t)} {
+		for _, text := range []string{
+			`<tool_call>{"name": "get_time", "arguments": {"city": "Rome"}}</tool_call>`,
+			`<function_calls><invoke name="get_time"><parameter name="city">Rome</parameter></invoke></function_calls>`,
+			`[TOOL_CALLS][{"name":"get_time","arguments":{}}]`,
+			`functions.get_time:0{"city":"Rome"}`,
+		} {
+			text = strings.Repeat(text, 3)
+			p, content := NewParser(v), ""
+			ids := v.Encode(text)
+			if name == "Inkling" {
+				ids = append(v.EncodeWithSpecial("<|content_text|>"), ids...)
+			}
+			for _, id := range ids {
+				for _, d := range p.Push(id) {
+					if d.Kind != ContentDelta {
+						t.Errorf("%s: %+v of %s", name, d, text)
+					}
+					content += d.Text
+				}
+			}
+			for _, d := range p.Finish() {
+				content += d.Text
+			}
+			if content != text {
+				t.Errorf("%s: content %q, want %q", name, content, text)
+			}
+		}
+	}
+}

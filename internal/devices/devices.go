@@ -106,8 +106,18 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s: %s needs %s (%s of weights and caches, %s of intermediate results), %s are free: %s",
-		e.Model, e.Need.Device.Name(), Size(e.Need.total()), Size(e.Need.Memory), Size(e.Need.Compute), Size(e.Need.Free), e.Why)
+	return fmt.Sprintf("%s: %s needs %s (%s of weights and caches, %s of intermediate results), %s are free: %s%s",
+		e.Model, e.Need.Device.Name(), Size(e.Need.total()), Size(e.Need.Memory), Size(e.Need.Compute), Size(e.Need.Free), e.Why,
+		moreMemory(e.Need.Device.Family(), e.Need.total()))
+}
+
+// moreMemory says how a program gets more of the memory that there is, for a family
+// of devices whose system gives it a part only. need is in bytes.
+func moreMemory(family string, need int64) string {
+	if family != "Metal" && family != "MTL" {
+		return ""
+	}
+	return fmt.Sprintf("; macOS gives a program a part of the memory: sudo sysctl iogpu.wired_limit_mb=%d raises it until the next start", need>>20+1024)
 }
 
 func (e *TooLargeError) Unwrap() error { return binding.ErrOutOfMemory }

@@ -115,3 +115,16 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%q, want %q", err, want)
 	}
 }
+
+// TestMoreMemory: where the system holds memory back, its setting is named with a
+// value that is enough; macOS ends what takes more.
+func TestMoreMemory(t *testing.T) {
+	for family, want := range map[string]string{
+		"Metal": "iogpu.wired_limit_mb=113664 ", "MTL": "iogpu.wired_limit_mb=113664 ", // 110 GiB and one more
+		"CUDA": "", "CPU": "",
+	} {
+		if got := moreMemory(family, 110<<30); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", family, got, want)
+		}
+	}
+}

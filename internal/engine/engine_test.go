@@ -356,3 +356,15 @@ func TestQuantised(t *testing.T) {
 		t.Errorf("%d of %d answers are the reference's, want %d", same, n, n-2)
 	}
 }
+
+// TestRawPromptEnds: a model that is asked without its template may never say that
+// it has come to an end; the context ends it.
+func TestRawPromptEnds(t *testing.T) {
+	e := openWith(t, Options{Model: convertOnce(t, "f32", "inkling-tiny-random", "original"), Context: 48})
+	for _, text := range []string{"word", "What is the colour of the sea?"} {
+		res := generate(t, e, &Request{Raw: true, Prompt: text, Sampling: DefaultSampling()})
+		if n := len(res.PromptIDs) + len(res.IDs); res.FinishReason != FinishLength || n != 49 {
+			t.Errorf("%q: finished by %s with %d tokens in all, want by length with 49", text, res.FinishReason, n)
+		}
+	}
+}

@@ -206,3 +206,29 @@ func TestComputeBytes(t *testing.T) {
 		t.Errorf("2048 rows of 100000 take %d bytes, more than the scores of all queries at once (%d)", n, scores)
 	}
 }
+
+// TestFarPositions: at the end of a context far beyond that of the original rotations,
+// rows one by one give what they give together, with either way of attention.
+func TestFarPositions(t *testing.T) {
+	m := loadRandom(t)
+	const end, n = 1 << 16, 4
+	m.cfg.contextLength = end
+	ids := prompt(t)[:n]
+	run := func(fused bool, size int) (out []float32) {
+		c := newTestCache(t, m, 1, end, binding.F16).(*cache)
+		c.seqs[0] = sequence{pos: end - n, high: end - n}
+		for il := range c.flash {
+			c.flash[il] = c.flash[il] && fused
+		}
+		for i := 0; i < n; i += size {
+			out = append(out, forward(t, m, c, ids[i:i+size], true)...)
+		}
+		if c.Pos(0) != end {
+			t.Fatalf("%d rows, want %d", c.Pos(0), end)
+		}
+		return out
+	}
+	want := run(false, n)
+	testutil.AgreeArgmax(t, "rows one by one", run(false, 1), want, m.cfg.vocab, 1)
+	testutil.AgreeArgmax(t, "fused attention", run(true, n), want, m.cfg.vocab, 1)
+}
