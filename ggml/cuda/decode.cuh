@@ -3,7 +3,7 @@
 // as long as any kernel does.
 #pragma once
 
-#include "fused.cuh"
+#include "launch.cuh"
 
 extern const inkling_fused_op inkling_conv_add_norm; // decodeconv.cu
 extern const inkling_fused_op inkling_qkv;           // decodeqkv.cu
@@ -24,15 +24,25 @@ struct inkling_ring {
 
 constexpr int INKLING_CONV_K = 4; // inputs of a convolution, as every Inkling has
 
+// The weights of 4 neighbouring channels, of a float4 each.
+struct inkling_conv_weights {
+    float4 w[4];
+};
+
+// Before inkling_wait: nobody writes them.
+static __device__ __forceinline__ inkling_conv_weights inkling_load_conv(const float4 * __restrict__ w, const int q) {
+    return { { w[4*q + 0], w[4*q + 1], w[4*q + 2], w[4*q + 3] } };
+}
+
 // A short convolution of 4 neighbouring channels at one row, and the row's input put
 // into the table. What was before the beginning is zero; an idle sequence writes
 // nothing.
 //
 //   y:     [channels, n*n_seq]   the new inputs, row_quads float4 from row to row
-//   w:     [K, channels]         oldest input first
+//   c:     oldest input first
 //   table: [channels, rows]
 //   q:     of the 4 channels, of quads = channels/4
-static __device__ __forceinline__ float4 inkling_short_conv(const float4 * __restrict__ y, const int row_quads, const float4 * __restrict__ w,
+static __device__ __forceinline__ float4 inkling_short_conv(const float4 * __restrict__ y, const int row_quads, const inkling_conv_weights & c,
         float4 * table, const inkling_ring ring, const inkling_rows rows, const int row, const int q, const int quads) {
     const int s = row / rows.n;
     const int t = row - s*rows.n;
@@ -54,12 +64,11 @@ static __device__ __forceinline__ float4 inkling_short_conv(const float4 * __res
     if (first >= 0) {
         table[(base + (first + t) % ring.size)*quads + q] = x[INKLING_CONV_K - 1];
     }
-    const float4 w0 = w[4*q + 0], w1 = w[4*q + 1], w2 = w[4*q + 2], w3 = w[4*q + 3]; // a channel each
     return make_float4(
-        w0.x*x[0].x + w0.y*x[1].x + w0.z*x[2].x + w0.w*x[3].x,
-        w1.x*x[0].y + w1.y*x[1].y + w1.z*x[2].y + w1.w*x[3].y,
-        w2.x*x[0].z + w2.y*x[1].z + w2.z*x[2].z + w2.w*x[3].z,
-        w3.x*x[0].w + w3.y*x[1].w + w3.z*x[2].w + w3.w*x[3].w);
+        c.w[0].x*x[0].x + c.w[0].y*x[1].x + c.w[0].z*x[2].x + c.w[0].w*x[3].x,
+        c.w[1].x*x[0].y + c.w[1].y*x[1].y + c.w[1].z*x[2].y + c.w[1].w*x[3].y,
+        c.w[2].x*x[0].z + c.w[2].y*x[1].z + c.w[2].z*x[2].z + c.w[2].w*x[3].z,
+        c.w[3].x*x[0].w + c.w[3].y*x[1].w + c.w[3].z*x[2].w + c.w[3].w*x[3].w);
 }
 
 static __device__ __forceinline__ float inkling_squares(const float4 v) {

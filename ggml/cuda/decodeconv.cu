@@ -61,7 +61,7 @@ static __device__ __forceinline__ void cluster_store(float * shared, const int r
 // are in flight together. The blocks tell each other their sums of squares through
 // distributed shared memory: warps*CLUSTER floats in each.
 template <int CLUSTER, int QUADS>
-static __global__ void __launch_bounds__(1024) conv_add_norm(const conv_add_norm_args a) {
+static __global__ void __launch_bounds__(1024) conv_add_norm(conv_add_norm_args a) {
     __shared__ float squares[32*CLUSTER];
     const int row  = blockIdx.y;
     const int warp = threadIdx.x / WARP_SIZE, lane = threadIdx.x % WARP_SIZE, warps = blockDim.x / WARP_SIZE;
@@ -69,6 +69,7 @@ static __global__ void __launch_bounds__(1024) conv_add_norm(const conv_add_norm
         cluster_arrive(); // the others must be there before they are written to
     }
 
+    inkling_conv_weights conv[QUADS];
     float4 v[QUADS], weight[QUADS];
     float  mine = 0.0f;
 #pragma unroll
@@ -76,12 +77,21 @@ static __global__ void __launch_bounds__(1024) conv_add_norm(const conv_add_norm
         const int q = (blockIdx.x*QUADS + i)*blockDim.x + threadIdx.x;
         v[i] = weight[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (q < a.quads) {
-            const int64_t at = int64_t(row)*a.quads + q;
-            const float4 x = a.x[at];
+            conv[i] = inkling_load_conv(a.w, q);
             if (a.norm != nullptr) {
                 weight[i] = a.norm[q];
             }
-            v[i] = inkling_short_conv(a.y, a.quads, a.w, a.table, a.ring, a.rows, row, q, a.quads);
+        }
+    }
+    inkling_wait();
+    inkling_release();
+#pragma unroll
+    for (int i = 0; i < QUADS; i++) {
+        const int q = (blockIdx.x*QUADS + i)*blockDim.x + threadIdx.x;
+        if (q < a.quads) {
+            const int64_t at = int64_t(row)*a.quads + q;
+            const float4 x = a.x[at];
+            v[i] = inkling_short_conv(a.y, a.quads, conv[i], a.table, a.ring, a.rows, row, q, a.quads);
             v[i].x += x.x; v[i].y += x.y; v[i].z += x.z; v[i].w += x.w;
             a.sum[at] = v[i];
             mine += inkling_squares(v[i]);
@@ -121,12 +131,6 @@ static __global__ void __launch_bounds__(1024) conv_add_norm(const conv_add_norm
 
 constexpr int conv_cluster = 8; // blocks, as many as every Hopper takes
 
-// Clusters came with compute capability 9.0, and the code for it must be there.
-static bool has_clusters(int device) {
-    const int cc = ggml_cuda_info().devices[device].cc;
-    return GGML_CUDA_CC_IS_NVIDIA(cc) && ggml_cuda_highest_compiled_arch(cc) >= 900;
-}
-
 // Channels that one block takes with a float4 for each thread, or two.
 constexpr int conv_block_channels = 4*1024;
 
@@ -138,7 +142,7 @@ static bool conv_supports(int device, const ggml_tensor * node) {
     }
     const int64_t channels = y->ne[0], rows = y->ne[1];
     const inkling_ring ring = { p.args[1], p.args[2], p.args[3] };
-    const int most = has_clusters(device) ? conv_cluster*conv_block_channels : 2*conv_block_channels;
+    const int most = inkling_is_hopper(device) ? conv_cluster*conv_block_channels : 2*conv_block_channels;
     return channels <= most && rows <= 65535 &&
         inkling_conv_fits(node->src[1], node->src[2], ring, node->src[4], p.args[0], rows) && node->src[1]->ne[1] == channels &&
         inkling_is(y, GGML_TYPE_F32, channels, rows) && inkling_is(x, GGML_TYPE_F32, channels, rows) &&
@@ -165,25 +169,13 @@ static void conv_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     a.eps    = inkling_float(p.args[4]);
 
     const auto threads = [](int quads) { return (quads + WARP_SIZE - 1)/WARP_SIZE*WARP_SIZE; };
-    if (quads > 256 && has_clusters(ctx.device)) {
-        cudaLaunchAttribute cluster = {};
-        cluster.id               = cudaLaunchAttributeClusterDimension;
-        cluster.val.clusterDim.x = conv_cluster;
-        cluster.val.clusterDim.y = 1;
-        cluster.val.clusterDim.z = 1;
-        cudaLaunchConfig_t config = {};
-        config.gridDim  = dim3(conv_cluster, rows);
-        config.blockDim = dim3(threads((quads + conv_cluster - 1)/conv_cluster));
-        config.stream   = ctx.stream();
-        config.attrs    = &cluster;
-        config.numAttrs = 1;
-        CUDA_CHECK(cudaLaunchKernelEx(&config, conv_add_norm<conv_cluster, 1>, a));
+    if (quads > 256 && inkling_is_hopper(ctx.device)) {
+        inkling_launch(ctx, conv_add_norm<conv_cluster, 1>, dim3(conv_cluster, rows), threads((quads + conv_cluster - 1)/conv_cluster), 0, conv_cluster, a);
     } else if (quads <= conv_block_channels/4) {
-        conv_add_norm<1, 1><<<dim3(1, rows), threads(quads), 0, ctx.stream()>>>(a);
+        inkling_launch(ctx, conv_add_norm<1, 1>, dim3(1, rows), threads(quads), 0, 1, a);
     } else {
-        conv_add_norm<1, 2><<<dim3(1, rows), threads((quads + 1)/2), 0, ctx.stream()>>>(a);
+        inkling_launch(ctx, conv_add_norm<1, 2>, dim3(1, rows), threads((quads + 1)/2), 0, 1, a);
     }
-    CUDA_CHECK(cudaGetLastError());
 }
 
 extern const inkling_fused_op inkling_conv_add_norm = { 201, conv_supports, conv_compute };

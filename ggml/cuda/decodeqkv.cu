@@ -88,12 +88,14 @@ static __device__ __forceinline__ void put_quad(char * row, const ggml_type type
 }
 
 // A warp for each head of q, k and v, then for each 128 values of r.
-static __global__ void __launch_bounds__(qkv_warps*WARP_SIZE) prepare_qkv(const qkv_args a) {
+static __global__ void __launch_bounds__(qkv_warps*WARP_SIZE) prepare_qkv(qkv_args a) {
     const int row  = blockIdx.y, lane = threadIdx.x % WARP_SIZE;
     int       head = blockIdx.x*qkv_warps + threadIdx.x/WARP_SIZE;
     const float4 * in = a.qkvr + int64_t(row)*a.row_quads;
 
     if (head >= a.n_head + 2*a.n_head_kv) {
+        inkling_wait();
+        inkling_release();
         const int q = (head - a.n_head - 2*a.n_head_kv)*WARP_SIZE + lane;
         if (q < a.r_quads) {
             const float tau = a.tau == nullptr ? 1.0f : a.tau[row];
@@ -104,6 +106,7 @@ static __global__ void __launch_bounds__(qkv_warps*WARP_SIZE) prepare_qkv(const 
 
     const bool is_q = head < a.n_head, is_v = head >= a.n_head + a.n_head_kv;
     const float4 * norm = is_q ? a.q_norm : a.k_norm;
+    inkling_conv_weights conv[qkv_quads];
     float4 v[qkv_quads], weight[qkv_quads];
     float  squares = 0.0f;
 #pragma unroll
@@ -112,10 +115,21 @@ static __global__ void __launch_bounds__(qkv_warps*WARP_SIZE) prepare_qkv(const 
         v[i] = weight[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (q < a.head_quads) {
             weight[i] = norm[q];
+            if (!is_q) {
+                conv[i] = inkling_load_conv(a.w, (head - a.n_head)*a.head_quads + q);
+            }
+        }
+    }
+    inkling_wait();
+    inkling_release();
+#pragma unroll
+    for (int i = 0; i < qkv_quads; i++) {
+        const int q = i*WARP_SIZE + lane;
+        if (q < a.head_quads) {
             if (is_q) {
                 v[i] = in[head*a.head_quads + q];
             } else {
-                v[i] = inkling_short_conv(a.qkvr + a.n_head*a.head_quads, a.row_quads, a.w, a.table, a.ring, a.rows, row,
+                v[i] = inkling_short_conv(a.qkvr + a.n_head*a.head_quads, a.row_quads, conv[i], a.table, a.ring, a.rows, row,
                     (head - a.n_head)*a.head_quads + q, 2*a.n_head_kv*a.head_quads);
             }
             squares += inkling_squares(v[i]);
@@ -222,8 +236,7 @@ static void qkv_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     a.r          = a.q + int64_t(rows)*a.n_head*a.head_quads;
 
     const int warps = a.n_head + 2*a.n_head_kv + (a.r_quads + WARP_SIZE - 1)/WARP_SIZE;
-    prepare_qkv<<<dim3((warps + qkv_warps - 1)/qkv_warps, rows), qkv_warps*WARP_SIZE, 0, ctx.stream()>>>(a);
-    CUDA_CHECK(cudaGetLastError());
+    inkling_launch(ctx, prepare_qkv, dim3((warps + qkv_warps - 1)/qkv_warps, rows), qkv_warps*WARP_SIZE, 0, 1, a);
 }
 
 extern const inkling_fused_op inkling_qkv = { 202, qkv_supports, qkv_compute };

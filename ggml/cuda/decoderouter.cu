@@ -34,24 +34,31 @@ static __device__ __forceinline__ uint32_t warp_max(uint32_t x) {
 // A warp for each row: lane l has the experts l, l+32, ... in registers and each
 // round takes the largest of all.
 template <int EXPERTS> // of a lane, at most
-static __global__ void __launch_bounds__(WARP_SIZE) choose_experts(const float * __restrict__ logits, const float * __restrict__ bias,
-        int32_t * __restrict__ ids, float * __restrict__ weights, const int n_expert, const int n_shared, const int n_used, const float scale) {
+static __global__ void __launch_bounds__(WARP_SIZE) choose_experts(const float * logits, const float * bias,
+        int32_t * ids, float * weights, int n_expert, int n_shared, int n_used, float scale) {
     const int row = blockIdx.x, lane = threadIdx.x;
     logits  += int64_t(row)*(n_expert + n_shared);
     ids     += int64_t(row)*n_used;
     weights += int64_t(row)*(n_used + n_shared);
 
     const auto sigmoid = [](float x) { return 1.0f/(1.0f + expf(-x)); };
-    float    sigma[EXPERTS];
+    float    sigma[EXPERTS]; // the bias first
     uint32_t choice[EXPERTS];
 #pragma unroll
     for (int i = 0; i < EXPERTS; i++) {
         const int e = i*WARP_SIZE + lane;
-        sigma[i]  = 0.0f;
+        sigma[i] = e < n_expert ? bias[e] : 0.0f;
+    }
+    inkling_wait();
+    inkling_release();
+#pragma unroll
+    for (int i = 0; i < EXPERTS; i++) {
+        const int e = i*WARP_SIZE + lane;
         choice[i] = 0;
         if (e < n_expert) {
-            sigma[i]  = sigmoid(logits[e]);
-            choice[i] = ordered(sigma[i] + bias[e]);
+            const float s = sigmoid(logits[e]);
+            choice[i] = ordered(s + sigma[i]);
+            sigma[i]  = s;
         }
     }
     float mine = 0.0f; // of lane i the i-th weight
@@ -112,7 +119,7 @@ static void router_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) 
     const int n = logits->ne[1];
     int32_t * ids = (int32_t *) node->data;
     const auto launch = [&](auto kernel) {
-        kernel<<<n, WARP_SIZE, 0, ctx.stream()>>>((const float *) logits->data, (const float *) bias->data,
+        inkling_launch(ctx, kernel, n, WARP_SIZE, 0, 1, (const float *) logits->data, (const float *) bias->data,
             ids, (float *) (ids + int64_t(n_used)*n), n_expert, n_shared, n_used, inkling_float(p.args[1]));
     };
     if (n_expert <= 8*WARP_SIZE) {
@@ -120,7 +127,6 @@ static void router_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) 
     } else {
         launch(choose_experts<router_lane_experts>);
     }
-    CUDA_CHECK(cudaGetLastError());
 }
 
 extern const inkling_fused_op inkling_router = { 203, router_supports, router_compute };
