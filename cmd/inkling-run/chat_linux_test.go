@@ -50,11 +50,11 @@ func TestChat(t *testing.T) {
 	term.send("/image nowhere.png\r")
 	term.await("open nowhere.png: no such file or directory")
 	term.await(chatPrompt)
-	term.send("/image chat.go\r")
+	term.send("/image app.go\r")
 	term.await("before the next message: 1 picture" + undimmed)
 	term.await(chatPrompt)
 	term.send("Describe the picture.\r")
-	term.await("chat.go: ")
+	term.await("app.go: ")
 	term.await(chatPrompt)
 
 	// A sound; paths on lines of their own, before the words and after them.

@@ -189,7 +189,7 @@ func TestChatFiles(t *testing.T) {
 	term.try([]exchange{
 		{"/load", []string{"/load: no file"}, nil},
 		{"/load nowhere.json", []string{"open nowhere.json: no such file"}, nil},
-		{"/load chat.go", []string{"chat.go: json: "}, nil},
+		{"/load app.go", []string{"app.go: json: "}, nil},
 		{"/load " + file, []string{"6 messages"}, nil},
 		{"/show messages", []string{"user: (1 picture) Describe the picture.\r\n", "user: My favourite food is cake.\r\n"}, nil},
 		{"What is my favourite food?", []string{"Your favourite food is "}, nil},
