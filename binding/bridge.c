@@ -84,6 +84,11 @@ bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t ba
     return buf != NULL && ggml_backend_buffer_get_usage(buf) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS && inkling_is_elsewhere(t, backend);
 }
 
+ggml_backend_buffer_type_t inkling_buffer_type(const struct ggml_tensor * t) {
+    ggml_backend_buffer_t buf = buffer_of(t);
+    return buf != NULL ? ggml_backend_buffer_get_type(buf) : NULL;
+}
+
 struct ggml_context * inkling_context_new(size_t n_tensors, size_t n_graph_nodes) {
     size_t size = n_tensors * ggml_tensor_overhead();
     if (n_graph_nodes > 0) size += ggml_graph_overhead_custom(n_graph_nodes, false);

@@ -40,6 +40,9 @@ ggml_backend_sched_t inkling_sched_new(ggml_backend_t * backends, int n, ggml_ba
 bool inkling_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend);
 bool inkling_weight_is_elsewhere(const struct ggml_tensor * t, ggml_backend_t backend);
 
+// The type of the memory that t lies in, NULL if it has none.
+ggml_backend_buffer_type_t inkling_buffer_type(const struct ggml_tensor * t);
+
 // A worker pool that keeps its threads between graphs.
 struct ggml_threadpool * inkling_threadpool_new(int n_threads);
 

@@ -322,11 +322,13 @@ func (g *Graph) Fresh(a *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) Device() Device { panic(errNoCgo) }
 
+func (g *Graph) Elsewhere(weights ...*Tensor) bool { panic(errNoCgo) }
+
 func (g *Graph) Beside() bool { panic(errNoCgo) }
 
 func (g *Graph) Supports(t *Tensor) bool { panic(errNoCgo) }
 
-func (g *Graph) Follow(w *Tensor, rows int64) (done func()) { panic(errNoCgo) }
+func (g *Graph) Follow(rows int64, weights ...*Tensor) (done func()) { panic(errNoCgo) }
 
 const DefaultStreamRows = 32
 

@@ -53,6 +53,16 @@ func (g *Graph) runs() *Backend {
 // Device is the device that nodes recorded now run on.
 func (g *Graph) Device() Device { return g.runs().dev }
 
+// Elsewhere reports whether one of the weights has memory that On's device can not read.
+func (g *Graph) Elsewhere(weights ...*Tensor) bool {
+	for _, w := range weights {
+		if g.be.parts != nil && bool(C.inkling_weight_is_elsewhere(w.c(), g.place.on.b)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Beside reports whether nodes recorded now run on the CPU because Follow said so: a GPU
 // waits for them.
 func (g *Graph) Beside() bool { return g.place.follows != nil && g.place.follows.dev.IsCPU() }
@@ -61,12 +71,18 @@ func (g *Graph) Beside() bool { return g.place.follows != nil && g.place.follows
 func (g *Graph) Supports(t *Tensor) bool { return g.runs().dev.Supports(t) }
 
 // Follow lets the nodes that are recorded until the returned function is called,
-// products of rows rows with the weight w and others like it, run where w is, if
-// that is another device than On's. Of StreamRows rows and more the weights come to
-// On's device instead.
-func (g *Graph) Follow(w *Tensor, rows int64) (done func()) {
-	if g.be.parts == nil || !bool(C.inkling_weight_is_elsewhere(w.c(), g.place.on.b)) {
+// products of rows rows with weights, run where those are, if all of them are on
+// the same device and it is another than On's. Of StreamRows rows and more the weights come
+// to On's device instead.
+func (g *Graph) Follow(rows int64, weights ...*Tensor) (done func()) {
+	w := weights[0]
+	if !g.Elsewhere(w) {
 		return func() {}
+	}
+	for _, other := range weights[1:] {
+		if C.inkling_buffer_type(other.c()) != C.inkling_buffer_type(w.c()) {
+			return func() {} // each product runs where its own weight is
+		}
 	}
 	g.place.follows = g.place.on
 	if rows < int64(g.be.StreamRows()) || !g.place.on.multipliesByChoice(w) {

@@ -19,7 +19,7 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 	if !g.Device().Fuses() || n > maxFusedRows || len(w) == 0 || len(w) > most {
 		return nil, false
 	}
-	defer g.Follow(w[0], n)()
+	defer g.Follow(n, w...)()
 	if !g.Device().Fuses() {
 		return nil, false
 	}
@@ -47,8 +47,8 @@ func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upS
 	if !g.Device().Fuses() || n > maxFusedRows {
 		return nil, false
 	}
-	defer g.Follow(gate, n)()
-	if !g.Device().Fuses() {
+	defer g.Follow(n, gate, up, down)()
+	if !g.Device().Fuses() || g.Elsewhere(gate, up, down) {
 		return nil, false
 	}
 	src, shared := []*binding.Tensor{x, ids, gate, up}, int64(0)

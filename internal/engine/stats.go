@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/inkling-go/inkling/binding"
 )
 
 // Stats counts what the engine has done since Open, and what it is at.
@@ -27,17 +29,19 @@ type Stats struct {
 
 	Active, Waiting int // requests now
 	Memory          Memory
+	Reads           binding.Reads // of experts, if the model is larger than memory; else zero
 }
 
 // counters are the Stats that the owner and the callers write.
 type counters struct {
 	mu sync.Mutex
 	s  Stats
+	be *binding.Backend
 }
 
 // open measures what does not change any more.
 func (c *counters) open(e *Engine) (err error) {
-	c.s.Batches = make([]uint64, e.opt.Parallel+1)
+	c.be, c.s.Batches = e.be, make([]uint64, e.opt.Parallel+1)
 	c.s.Memory, err = e.memory()
 	return err
 }
@@ -68,6 +72,7 @@ func (c *counters) step(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Steps++
+	c.s.Reads, _ = c.be.Reads()
 	c.s.Batches[n]++
 }
 

@@ -183,6 +183,13 @@ func writePool(x *exposition, models []running) {
 			x.sample("inkling_memory_bytes", float64(m.bytes), "model", r.Name, "kind", m.kind)
 		}
 	}
+	x.family("inkling_experts_read_bytes_total", "counter", "Experts that were chosen of models larger than memory, by whether they were in memory then.")
+	for _, r := range models {
+		if reads := r.Stats.Reads; reads.Chosen > 0 {
+			x.sample("inkling_experts_read_bytes_total", float64(reads.Resident), "model", r.Name, "from", "memory")
+			x.sample("inkling_experts_read_bytes_total", float64(reads.Chosen-reads.Resident), "model", r.Name, "from", "disk")
+		}
+	}
 }
 
 // batchHistogram makes a histogram of steps counted by exact size.

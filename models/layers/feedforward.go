@@ -25,7 +25,7 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
 	embd, n := x.Dim(0), x.Dim(1)
 	g.ReadAhead(ids, gate, up, down)
-	defer g.Follow(gate, n)()
+	defer g.Follow(n, gate, up, down)()
 	if n == 1 && g.Beside() {
 		return g.ExpertsOfRow(gate, up, down, x, ids, weights)
 	}

@@ -67,6 +67,7 @@ func Bench() *cli.Command {
 			&cli.IntFlag{Name: "ubatch-size", Value: 512, Usage: "compute `N` tokens of a prompt at a time"},
 			&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
 			&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
+			&cli.StringFlag{Name: "read-ahead", Value: "auto", Usage: "read mapped experts from the disk as soon as they are chosen, and count them: on, off, or `auto` for models larger than memory"},
 			&cli.BoolFlag{Name: "no-warmup", Usage: "do not compute each once before it is measured"},
 			&cli.BoolFlag{Name: "floors", Usage: "instead compare a step of each test with its matrix products alone, and list what the rest takes (CPU only)"},
 			&cli.BoolFlag{Name: "no-bandwidth", Usage: "do not measure the memory"},
@@ -157,7 +158,7 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 	o.bench.KV, o.bench.UBatch, o.bench.Repeat = kv, c.Int("ubatch-size"), c.Int("repetitions")
 	o.bench.Warmup = !c.Bool("no-warmup")
 	if o.threads == 0 {
-		o.threads = engine.PhysicalCores()
+		o.threads = machine.Cores()
 	}
 	return o, nil
 }
@@ -274,6 +275,9 @@ func (o *benchOptions) checkFiles() error {
 func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64) (_ *benchModel, err error) {
 	l := bench.Loading{Threads: o.threads, Devices: o.devices, Context: o.positions(), UBatch: o.bench.UBatch, NoMmap: o.c.Bool("no-mmap"), KV: o.bench.KV}
 	path := ""
+	if l.Reading, err = models.ParseReadAhead(o.c.String("read-ahead")); err != nil {
+		return nil, usage.Errorf("--read-ahead %w", err)
+	}
 	if o.synth.Config != "" {
 		dir, err := os.MkdirTemp("", "inkling-bench-")
 		if err != nil {
@@ -306,7 +310,7 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 	}
 	out := &benchModel{
 		Name: strings.TrimSuffix(filepath.Base(name), ".gguf"), Arch: d.Architecture, Type: d.Quantisation, Bytes: s.WeightBytes(), Active: s.Costs.Active(),
-		Parameters: d.Parameters, Device: s.Device(), Synth: l.MakeUp,
+		Parameters: d.Parameters, Device: s.Device(), Synth: l.MakeUp, Streaming: s.Streaming(),
 	}
 	if l.MakeUp {
 		out.Name = strings.TrimSuffix(filepath.Base(path), ".gguf")

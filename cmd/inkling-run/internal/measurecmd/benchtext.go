@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/buildinfo"
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/report"
 	"github.com/inkling-go/inkling/internal/bench"
@@ -38,6 +39,8 @@ type benchModel struct {
 	Active     int64          `json:"active_bytes"`               // of those that a token uses
 	Parameters int64          `json:"parameters"`
 	Results    []bench.Result `json:"results"`
+
+	Streaming *binding.Streaming `json:"host_experts,omitempty"` // where experts in host memory may be computed
 
 	Floors []*bench.Floors `json:"floors,omitempty"`
 }
@@ -97,6 +100,29 @@ func benchNote(r *benchReport) string {
 	return note
 }
 
+// benchHostExperts says of each model how fast its experts in host memory are, and how
+// much of what was chosen of a file was in memory.
+func benchHostExperts(r *benchReport) []string {
+	var lines []string
+	for _, m := range r.Models {
+		if s := m.Streaming; s != nil {
+			line := fmt.Sprintf("%s: experts in host memory go to the GPU at %.1f GB/s, the CPU multiplies them by a row at %.1f GB/s: the GPU takes steps of ", m.Name, s.Link/1e9, s.CPU/1e9)
+			if s.Rows == 0 {
+				line += "no size"
+			} else {
+				line += fmt.Sprintf("%d rows and more", s.Rows)
+			}
+			lines = append(lines, line)
+		}
+		for _, res := range m.Results {
+			if res.Reads != nil {
+				lines = append(lines, fmt.Sprintf("%s, %s: of %s of experts that were chosen %.1f %% were in memory", m.Name, res.Test, report.BinarySize(res.Reads.Chosen), 100*res.Reads.HitRate))
+			}
+		}
+	}
+	return lines
+}
+
 func benchTable(w io.Writer, r *benchReport) error {
 	p := &report.Printer{W: w}
 	p.Table(benchNote(r), func(row func(...string)) {
@@ -107,6 +133,11 @@ func benchTable(w io.Writer, r *benchReport) error {
 			}
 		}
 	})
+	for _, line := range benchHostExperts(r) {
+		if p.Err == nil {
+			_, p.Err = fmt.Fprintln(w, line)
+		}
+	}
 	for i := range r.Models {
 		printFloors(p, &r.Models[i], r.Bandwidth)
 	}
@@ -126,6 +157,9 @@ func benchMarkdown(w io.Writer, r *benchReport) error {
 		}
 	}
 	b.WriteString("\n" + benchNote(r) + "\n")
+	for _, line := range benchHostExperts(r) {
+		b.WriteString("\n" + line + "\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

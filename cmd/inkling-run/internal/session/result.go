@@ -27,6 +27,8 @@ type Result struct {
 	Messages    []conversation.Message `json:"messages,omitempty"` // that were added, with --tool-exec
 	Devices     []string               `json:"devices,omitempty"`  // that the model is on, the main one first
 	GraphSplits int                    `json:"graph_splits,omitempty"`
+
+	ExpertHitRate *float64 `json:"expert_hit_rate,omitempty"` // of a model larger than memory: the share of experts that was in memory when it was chosen
 }
 
 type tokenUsage struct {
@@ -87,6 +89,10 @@ func NewResult(res *engine.Result, s *Session) Result {
 func (r *Result) AddDevices(ctx context.Context, e *engine.Engine) (err error) {
 	for _, d := range e.Choice().Devices {
 		r.Devices = append(r.Devices, d.Name())
+	}
+	if reads := e.Stats().Reads; reads.Chosen > 0 {
+		rate := reads.HitRate()
+		r.ExpertHitRate = &rate
 	}
 	r.GraphSplits, err = e.Splits(ctx)
 	return err
