@@ -10,6 +10,7 @@ import (
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/chat"
 	"github.com/inkling-go/inkling/internal/devices"
+	"github.com/inkling-go/inkling/internal/machine"
 	"github.com/inkling-go/inkling/internal/token"
 	"github.com/inkling-go/inkling/models"
 )
@@ -53,7 +54,7 @@ func (o *Options) setDefaults() error {
 		name string
 		v    *int
 		def  int
-	}{{"threads", &o.Threads, PhysicalCores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}, {"parallel", &o.Parallel, 1}, {"queue", &o.Queue, 64}} {
+	}{{"threads", &o.Threads, machine.Cores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}, {"parallel", &o.Parallel, 1}, {"queue", &o.Queue, 64}} {
 		if *n.v < 0 {
 			return fmt.Errorf("%s: %d is negative", n.name, *n.v)
 		}

@@ -1,5 +1,5 @@
-// Package machine says what the computer is: the processor's name, how much memory
-// there is for this process, and how much room on a disk.
+// Package machine says what the computer is: the processor's name and cores, how much
+// memory there is for this process, and how much room on a disk.
 package machine
 
 import (

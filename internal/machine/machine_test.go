@@ -3,6 +3,7 @@ package machine
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -19,6 +20,16 @@ func TestReadMemory(t *testing.T) {
 	}
 	if CPU() == "" {
 		t.Error("no name of the processor")
+	}
+}
+
+func TestCores(t *testing.T) {
+	if n := Cores(); n < 1 || n > runtime.NumCPU() {
+		t.Errorf("%d cores of %d hardware threads", n, runtime.NumCPU())
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if n := Cores(); n != 1 {
+		t.Errorf("%d cores for a process that may use one", n)
 	}
 }
 

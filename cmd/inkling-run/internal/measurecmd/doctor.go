@@ -135,7 +135,7 @@ func doctorOptions(c *cli.Context) (o doctor.Options, err error) {
 func diagnose() *diagnosis {
 	d := &diagnosis{
 		Build: buildinfo.Read(), Warning: binding.Warning(), CPU: machine.CPU(),
-		Cores: engine.PhysicalCores(), Threads: runtime.NumCPU(), Devices: []deviceInfo{},
+		Cores: machine.Cores(), Threads: runtime.NumCPU(), Devices: []deviceInfo{},
 	}
 	d.Memory, _ = machine.ReadMemory()
 	for _, dev := range binding.Devices() {

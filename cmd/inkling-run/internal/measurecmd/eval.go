@@ -20,6 +20,7 @@ import (
 	"github.com/inkling-go/inkling/cmd/inkling-run/internal/usage"
 	"github.com/inkling-go/inkling/internal/engine"
 	"github.com/inkling-go/inkling/internal/eval"
+	"github.com/inkling-go/inkling/internal/machine"
 )
 
 const evalDescription = `Measures how good a model is, in one or more ways at once:
@@ -118,7 +119,7 @@ func evalOptionsFrom(c *cli.Context) (*evalOptions, error) {
 	}
 	threads := c.Int("threads")
 	if threads == 0 {
-		threads = engine.PhysicalCores()
+		threads = machine.Cores()
 	}
 	o.loading = eval.Loading{Threads: threads, Devices: dev, NoMmap: c.Bool("no-mmap"), KV: kv, Window: o.size}
 	return o, nil

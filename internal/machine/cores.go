@@ -1,4 +1,4 @@
-package engine
+package machine
 
 import (
 	"os"
@@ -6,10 +6,10 @@ import (
 	"runtime"
 )
 
-// PhysicalCores is the number of cores that this process may use, counting the
+// Cores is the number of cores that this process may use, counting the
 // hardware threads of one core once: ggml's threads wait for each other by
 // spinning, so that two on one core slow each other down.
-func PhysicalCores() int {
+func Cores() int {
 	n := runtime.GOMAXPROCS(0) // respects affinity and container limits
 	siblings, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list")
 	if err != nil || len(siblings) == 0 {
