@@ -10,41 +10,55 @@ import (
 //	a:   [n_embd, n*seqs]     the normed stream
 //	res: [n_embd, n*seqs]
 func (st *step) attention(g *binding.Graph, w *layer, i int, a *binding.Tensor) *binding.Tensor {
+	at := &op.Attention{Scale: 1 / float32(st.headDimOf(i)), Flash: st.flash(i)}
+	var o *binding.Tensor
+	if q, r, ok := st.fusedHeads(g, w, i, a); ok {
+		at.Q, at.R = q, r
+		o = st.attend(g, at, w, i)
+	} else {
+		q, r, k, v := st.heads(g, w, i, a)
+		if at.Q, at.R = q, r; st.sliding[i] && !st.few() {
+			o = st.slidingPrefill(g, at, w, i, k, v)
+		} else {
+			st.writeCells(g, i, k, v)
+			o = st.attend(g, at, w, i)
+		}
+	}
+	g.Tap(o, "attn_heads", i)
+	return product(g, w.O, o)
+}
+
+// heads makes what attention works on; keys and values are in no cell yet.
+//
+//	a:    [n_embd, n*seqs]               the normed stream
+//	q:    [head_dim, n_head, n, seqs]
+//	r:    [d_rel, n_head, n, seqs]
+//	k, v: [head_dim, n, n_head_kv, seqs]
+func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, r, k, v *binding.Tensor) {
 	n, seqs, nHead := int64(st.N), int64(st.Seqs), int64(st.nHead)
 	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
-	lc := &st.s.layers[i]
 
-	q := g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n, seqs), w.QNorm, st.eps)
+	q = g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n, seqs), w.QNorm, st.eps)
 	g.Tap(q, "q", i)
 	kProj := g.MulMat(w.K, a)
 	g.Tap(kProj, "k_proj", i)
-	kv := st.conv(g, g.Concat(kProj, g.MulMat(w.V, a), 0), w.kvConv, lc.kvConv) // before the norm
-	k, v := g.Cols(kv, 0, dh*hkv), g.Cols(kv, dh*hkv, dh*hkv)
+	kv := st.conv(g, g.Concat(kProj, g.MulMat(w.V, a), 0), w.kvConv, st.s.layers[i].kvConv) // before the norm
+	k, v = g.Cols(kv, 0, dh*hkv), g.Cols(kv, dh*hkv, dh*hkv)
 	g.Tap(k, "k_sconv", i)
 	g.Tap(v, "v", i)
-	heads := func(x *binding.Tensor) *binding.Tensor { // [head_dim, n_head_kv, n, seqs]
+	split := func(x *binding.Tensor) *binding.Tensor { // [head_dim, n_head_kv, n, seqs]
 		return g.View(x, [4]int64{dh, hkv, n, seqs}, 4*dh, x.Stride(1), n*x.Stride(1), 0)
 	}
-	k, v = g.RMSNorm(heads(k), w.KNorm, st.eps), heads(v)
+	k, v = g.RMSNorm(split(k), w.KNorm, st.eps), split(v)
 	g.Tap(k, "k", i)
-	r := g.MulMat(w.R, a)
+	r = g.MulMat(w.R, a)
 	g.Tap(r, "r", i)
 
 	if st.tau != nil && !st.sliding[i] { // content and bias alike
 		q = g.Reshape(g.Mul(g.Reshape(q, dh*nHead, n*seqs), st.tau), dh, nHead, n, seqs)
 		r = g.Mul(r, st.tau)
 	}
-	at := &op.Attention{Q: q, R: g.Reshape(r, dRel, nHead, n, seqs), Scale: 1 / float32(dh), Flash: st.flash(i)}
-	k, v = g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3) // [head_dim, n, n_head_kv, seqs]
-	var o *binding.Tensor
-	if st.sliding[i] {
-		st.declareRing(g, i)
-		o = st.slidingAttention(g, at, w, lc, k, v)
-	} else {
-		o = st.fullAttention(g, at, w, i, k, v)
-	}
-	g.Tap(o, "attn_heads", i)
-	return product(g, w.O, o)
+	return q, g.Reshape(r, dRel, nHead, n, seqs), g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3)
 }
 
 // conv is a short convolution over rows of all sequences.
@@ -66,27 +80,62 @@ func (st *step) cells(g *binding.Graph, t *binding.Tensor, n int) *binding.Tenso
 	return g.View(t, [4]int64{t.Dim(0), int64(n), t.Dim(2), int64(st.Seqs)}, t.Stride(1), t.Stride(2), t.Stride(3), int64(st.Lo)*t.Stride(3))
 }
 
-// fullAttention writes the new rows to their cells and attends over all cells up to them.
-func (st *step) fullAttention(g *binding.Graph, at *op.Attention, w *layer, i int, k, v *binding.Tensor) *binding.Tensor {
-	st.declareFull(g, i)
-	lc := &st.s.layers[i]
-	g.Expand(g.SetRows(st.cells(g, lc.k, st.s.full), k, st.full.write))
-	at.K = st.cells(g, lc.k, st.nKV)
-	if lc.vt != nil {
-		if st.few() {
-			st.writeTransposed(g, lc.vt, v, st.full.writeT)
-		} else {
-			st.writeColumns(g, lc.vt, v, st.pos)
-		}
-		at.VT = st.columns(g, lc.vt, 0, st.nKV)
+// writeCells puts the new rows where the layer's later steps look for them.
+//
+//	k, v: [head_dim, n, n_head_kv, seqs]
+func (st *step) writeCells(g *binding.Graph, i int, k, v *binding.Tensor) {
+	lc, n := &st.s.layers[i], st.s.full
+	var write, writeT *binding.Tensor
+	if st.sliding[i] {
+		st.declareRing(g, i)
+		n, write, writeT = st.s.ringCells, st.ring.write, st.ring.writeT
 	} else {
-		g.Expand(g.SetRows(st.cells(g, lc.v, st.s.full), v, st.full.write))
-		at.V = st.cells(g, lc.v, st.nKV)
+		st.declareFull(g, i)
+		write, writeT = st.full.write, st.full.writeT
 	}
-	if at.Spans, at.Band = st.full.spans, w.band; at.Spans != nil {
+	g.Expand(g.SetRows(st.cells(g, lc.k, n), k, write))
+	switch {
+	case lc.vt == nil:
+		g.Expand(g.SetRows(st.cells(g, lc.v, n), v, write))
+	case st.few():
+		st.writeTransposed(g, lc.vt, v, writeT)
+	default:
+		st.writeColumns(g, lc.vt, v, st.pos)
+	}
+}
+
+// attend is attention over cells that hold the new rows: of full layers, and of rings
+// if the rows are few, because these overwrite only cells that no query sees any more.
+//
+//	at: without keys and values
+//	res: [head_dim*n_head, n*seqs]
+func (st *step) attend(g *binding.Graph, at *op.Attention, w *layer, i int) *binding.Tensor {
+	lc, n := &st.s.layers[i], st.nKV
+	if st.sliding[i] {
+		n = st.s.ringCells
+	}
+	at.K = st.cells(g, lc.k, n)
+	if lc.vt != nil {
+		at.VT = st.columns(g, lc.vt, 0, n)
+	} else {
+		at.V = st.cells(g, lc.v, n)
+		if o, ok := st.fusedAttention(g, at, w, i); ok {
+			return o
+		}
+	}
+	at.Band = w.band
+	if st.sliding[i] {
+		st.declareRingKeys(g, i)
+		if at.Spans = st.ring.spans; at.Spans != nil {
+			return op.BandSpans(g, at)
+		}
+		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
+	}
+	st.declareFullKeys(g, i)
+	switch at.Spans = st.full.spans; {
+	case at.Spans != nil:
 		return op.BandSpans(g, at)
-	}
-	if st.few() {
+	case st.few():
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.farMask(g, i))
 	}
 	return op.BandWindow(g, at, w.projRev, st.full.mask, int64(st.pos))
@@ -117,38 +166,26 @@ func (st *step) writeColumns(g *binding.Graph, vt, v *binding.Tensor, first int)
 	g.Expand(g.Cpy(g.Permute(v, 1, 0, 2, 3), st.columns(g, vt, first, int(v.Dim(1)))))
 }
 
-// slidingAttention attends over the ring. Few new rows overwrite only cells
-// that no query sees any more; many would not, so they attend beside the ring
-// first and are written afterwards.
-func (st *step) slidingAttention(g *binding.Graph, at *op.Attention, w *layer, lc *layerCache, k, v *binding.Tensor) *binding.Tensor {
+// slidingPrefill attends with many rows beside the ring, where they would overwrite
+// what they see, and writes them afterwards.
+func (st *step) slidingPrefill(g *binding.Graph, at *op.Attention, w *layer, i int, k, v *binding.Tensor) *binding.Tensor {
+	lc := &st.s.layers[i]
 	kCells := st.cells(g, lc.k, st.s.ringCells)
-	at.Spans, at.Band = st.ring.spans, w.band
-	if st.few() {
-		g.Expand(g.SetRows(kCells, k, st.ring.write))
-		at.K = kCells
+	st.declareRing(g, i)
+	o, ok := st.fusedPrefill(g, at, w, i, k, v)
+	if !ok {
+		st.declareRingKeys(g, i)
+		at.K = st.windowed(g, kCells, k)
 		if lc.vt != nil {
-			st.writeTransposed(g, lc.vt, v, st.ring.writeT)
-			at.VT = st.columns(g, lc.vt, 0, st.s.ringCells)
+			at.VT = st.windowedColumns(g, lc.vt, v)
 		} else {
-			at.V = st.cells(g, lc.v, st.s.ringCells)
-			g.Expand(g.SetRows(at.V, v, st.ring.write))
+			at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
 		}
-		if at.Spans != nil {
-			return op.BandSpans(g, at)
+		if at.Spans, at.Band = st.ring.spans, w.band; at.Spans != nil {
+			o = op.BandSpans(g, at)
+		} else {
+			o = op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
 		}
-		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
-	}
-	at.K = st.windowed(g, kCells, k)
-	if lc.vt != nil {
-		at.VT = st.windowedColumns(g, lc.vt, v)
-	} else {
-		at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
-	}
-	var o *binding.Tensor
-	if at.Spans != nil {
-		o = op.BandSpans(g, at)
-	} else {
-		o = op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
 	}
 	g.Expand(o)
 	last := st.ring.write.Dim(0)

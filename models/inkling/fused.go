@@ -59,3 +59,37 @@ func product(g *binding.Graph, w, x *binding.Tensor) *binding.Tensor {
 	}
 	return g.MulMat(w, x)
 }
+
+// fusedHeads makes queries and biases of few rows, and puts keys and values into the
+// cache.
+//
+//	a: [n_embd, n*seqs]                the normed stream
+//	q: [head_dim, n_head, n, seqs]
+//	r: [d_rel, n_head, n, seqs]
+//	ok: false: nothing was written
+func (st *step) fusedHeads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, r *binding.Tensor, ok bool) {
+	lc := &st.s.layers[i]
+	if st.first == nil || lc.v == nil {
+		return nil, nil, false
+	}
+	h := &op.Heads{
+		QNorm: w.QNorm, KNorm: w.KNorm, First: st.first, NHead: int64(st.nHead),
+		K: st.cells(g, lc.k, int(lc.k.Dim(1))), V: st.cells(g, lc.v, int(lc.v.Dim(1))),
+	}
+	if st.sliding[i] {
+		h.Ring = st.s.ring
+	} else {
+		h.Tau = st.tau
+	}
+	qkvr, ok := op.FusedProducts(g, a, w.Q, w.K, w.V, w.R)
+	if !ok { // more rows, or types without a kernel
+		qkvr = g.Concat(g.Concat(g.MulMat(w.Q, a), g.MulMat(w.K, a), 0), g.Concat(g.MulMat(w.V, a), g.MulMat(w.R, a), 0), 0)
+	}
+	q, r, ok = op.FusedQKV(g, qkvr, h, st.ringOf(w.kvConv, lc.kvConv), st.eps)
+	if !ok {
+		return nil, nil, false
+	}
+	g.Tap(q, "q", i)
+	g.Tap(r, "r", i)
+	return q, r, true
+}

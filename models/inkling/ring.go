@@ -18,7 +18,7 @@ type ringInputs struct {
 	spans *binding.Tensor // from declareSpans
 }
 
-// declareRing declares where the keys and values of layers with a window lie, unless
+// declareRing declares where the new keys and values of layers with a window go, unless
 // that was done. layer is one of them.
 func (st *step) declareRing(g *binding.Graph, layer int) {
 	f := &st.ring
@@ -47,7 +47,16 @@ func (st *step) declareRing(g *binding.Graph, layer int) {
 			}
 			return (l.Pos + r) % R
 		})
-	} else {
+	}
+}
+
+// declareRingKeys declares which of their keys each row sees, unless that was done.
+func (st *step) declareRingKeys(g *binding.Graph, layer int) {
+	f := &st.ring
+	if f.spans != nil || f.mask != nil {
+		return
+	}
+	if !st.few() {
 		st.declareGather(g, st.nHeadKV[layer])
 	}
 	switch {

@@ -197,15 +197,13 @@ func (st *step) declareConv(g *binding.Graph) {
 	})
 }
 
-// declareFull declares where the keys and values of layers without window lie, unless
+// declareFull declares where the new keys and values of layers without window go, unless
 // that was done. layer is one of them.
 func (st *step) declareFull(g *binding.Graph, layer int) {
 	f := &st.full
 	if f.write != nil {
 		return
 	}
-	g.On(nil) // what is made of them is for layers of all devices
-	defer g.On(st.on(layer))
 	n := st.N
 	f.write = g.Input("full.write", binding.I64, int64(n), 1, int64(st.Seqs))
 	write := make([]int64, n*st.Seqs)
@@ -228,6 +226,16 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 			return l.Pos + r
 		})
 	}
+}
+
+// declareFullKeys declares which of their keys each row sees, unless that was done.
+func (st *step) declareFullKeys(g *binding.Graph, layer int) {
+	f := &st.full
+	if f.spans != nil || f.base != nil || f.mask != nil {
+		return
+	}
+	g.On(nil) // what is made of them is for layers of all devices
+	defer g.On(st.on(layer))
 	switch {
 	case st.spanned(g, layer):
 		f.spans = st.declareSpans(g, "full.spans", st.relExtent, fullSpan)
