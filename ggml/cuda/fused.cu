@@ -1,3 +1,4 @@
+#include "attention.cuh"
 #include "decode.cuh"
 #include "fused.cuh"
 #include "products.cuh"
@@ -8,6 +9,7 @@
 static const inkling_fused_op * const inkling_fused_ops[] = {
     nullptr,
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+    &inkling_band_attention, &inkling_band_prefill, // attention.cuh
     &inkling_conv_add_norm, &inkling_qkv, &inkling_router, // decode.cuh
     &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
 #endif

@@ -1,7 +1,7 @@
 // The kernel of attention with a few rows a sequence: attention.cuh says what it computes.
 #pragma once
 
-#include "attention_cells.cuh"
+#include "attentioncells.cuh"
 #include "mma16.cuh"
 
 namespace inkling {
