@@ -195,26 +195,21 @@ func TestStrangePrompts(t *testing.T) {
 	}
 }
 
-// TestGuessesAndSettings: penalties, grammars, stop strings, log-probabilities,
-// limits and seeds act on every token in order, guessed or not.
-func TestGuessesAndSettings(t *testing.T) {
-	plain := openDraft(t, "inkling-tiny", Options{Draft: NoDraft})
-	e := openDraft(t, "inkling-tiny", Options{Draft: 2})
+// setting is a request with something special about it.
+type setting struct {
+	name   string
+	change func(*Request)
+}
+
+// settings are requests for all that acts on single tokens.
+func settings(t *testing.T) []setting {
+	t.Helper()
 	re, err := grammar.FromRegex("[A-Z][a-z ]{3,12}[.!]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(change func(*Request)) *Request {
-		r := question("What is the capital of France?")
-		r.MaxTokens = 40
-		change(r)
-		return r
-	}
 	warm := Sampling{Temperature: 1.5, TopP: 1, RepeatPenalty: 1}
-	for _, tc := range []struct {
-		name   string
-		change func(*Request)
-	}{
+	return []setting{
 		{"greedy", func(*Request) {}},
 		{"stop string", func(r *Request) { r.Stop = []string{"is P", "nothing"} }},
 		{"limit of 1", func(r *Request) { r.MaxTokens = 1 }},
@@ -231,12 +226,29 @@ func TestGuessesAndSettings(t *testing.T) {
 			r.Sampling.RepeatPenalty, r.Sampling.RepeatLastN, r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty = 1.3, 32, 0.5, 0.5
 		}},
 		{"bias", func(r *Request) { r.LogitBias = map[int32]float32{1218: -100} }},
-	} {
+	}
+}
+
+// request is the setting's.
+func (s setting) request(t *testing.T, seed uint64) *Request {
+	t.Helper()
+	r := question("What is the capital of France?")
+	r.MaxTokens = 40
+	s.change(r)
+	r.Sampling.Seed = seed
+	return r
+}
+
+// TestGuessesAndSettings: penalties, grammars, stop strings, log-probabilities,
+// limits and seeds act on every token in order, guessed or not.
+func TestGuessesAndSettings(t *testing.T) {
+	plain := openDraft(t, "inkling-tiny", Options{Draft: NoDraft})
+	e := openDraft(t, "inkling-tiny", Options{Draft: 2})
+	for _, tc := range settings(t) {
 		t.Run(tc.name, func(t *testing.T) {
 			for seed := range uint64(4) {
 				var want, got []Token
-				r := ask(tc.change)
-				r.Sampling.Seed = seed
+				r := tc.request(t, seed)
 				r.OnToken = func(tok Token) error { want = append(want, tok); return nil }
 				a := generate(t, plain, r)
 				r.OnToken = func(tok Token) error { got = append(got, tok); return nil }
@@ -253,6 +265,37 @@ func TestGuessesAndSettings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSettingsBesideEachOther: so they do in requests that are answered at once, four
+// in each step, which come and go as their answers end.
+func TestSettingsBesideEachOther(t *testing.T) {
+	plain := openDraft(t, "inkling-tiny", Options{Draft: NoDraft})
+	e := openDraft(t, "inkling-tiny", Options{Draft: 2, Parallel: 4})
+	list := settings(t)
+	var want []*Result
+	for i, tc := range list {
+		want = append(want, generate(t, plain, tc.request(t, uint64(i))))
+	}
+	var running []<-chan outcome
+	for i, tc := range list {
+		running = append(running, start(context.Background(), e, tc.request(t, uint64(i))))
+	}
+	var sum Drafts
+	for i, c := range running {
+		o := <-c
+		if o.err != nil {
+			t.Errorf("%s: %v", list[i].name, o.err)
+			continue
+		}
+		sum.sum(o.res.Drafts)
+		if got, want := o.res, want[i]; !slices.Equal(got.IDs, want.IDs) || got.Text != want.Text || got.FinishReason != want.FinishReason || got.StopSequence != want.StopSequence {
+			t.Errorf("%s: %q %s %q, want %q %s %q", list[i].name, got.Text, got.FinishReason, got.StopSequence, want.Text, want.FinishReason, want.StopSequence)
+		}
+	}
+	if s := e.Stats(); s.Batches[4] == 0 || sum.Rounds == 0 || sum.Accepted[0] == sum.Drafted[0] {
+		t.Errorf("steps by their sequences %v, guesses %+v, want some of four, and right and wrong ones", s.Batches, sum)
 	}
 }
 
