@@ -18,7 +18,7 @@ type Audio struct {
 // AudioLimits bounds what DecodeAudio accepts. A zero field means the default.
 type AudioLimits struct {
 	MaxSeconds float64 // default DefaultMaxSeconds
-	MaxBytes   int64   // size of the file; default DefaultMaxBytes
+	MaxBytes   int64   // size of the file; default 256 MiB
 }
 
 const (

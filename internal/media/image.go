@@ -16,7 +16,7 @@ type Image struct {
 // Limits bounds what DecodeImage accepts. A zero field means the default.
 type Limits struct {
 	MaxPixels int64 // width x height; default DefaultMaxPixels
-	MaxBytes  int64 // size of the file; default DefaultMaxBytes
+	MaxBytes  int64 // size of the file; default 256 MiB
 }
 
 const (
@@ -24,9 +24,9 @@ const (
 	// otherwise. The costliest format, progressive JPEG, takes about 16 bytes a
 	// pixel while it is decoded.
 	DefaultMaxPixels = 64 << 20
-	// DefaultMaxBytes is the largest image file read unless the caller says
+	// defaultMaxBytes is the largest image file read unless the caller says
 	// otherwise.
-	DefaultMaxBytes = 256 << 20
+	defaultMaxBytes = 256 << 20
 )
 
 func (l Limits) pixels() int64 {
@@ -40,7 +40,7 @@ func (l Limits) bytes() int64 {
 	if l.MaxBytes > 0 {
 		return l.MaxBytes
 	}
-	return DefaultMaxBytes
+	return defaultMaxBytes
 }
 
 // check returns an error unless w x h is a picture within the limits.

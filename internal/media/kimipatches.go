@@ -100,7 +100,7 @@ func (c PatchConfig) Fit(im *Image) (*Image, error) {
 		return nil, err
 	}
 	w, h := c.Scaled(im.W, im.H)
-	im = Resize(im, w, h, Bicubic)
+	im = resize(im, w, h, bicubic)
 	outW, outH := cols*c.Patch, rows*c.Patch
 	if outW == w && outH == h {
 		return im, nil

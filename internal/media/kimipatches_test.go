@@ -124,7 +124,7 @@ func TestPatchesGolden(t *testing.T) {
 	for _, v := range golden.Ints("resized") {
 		want = append(want, uint8(v))
 	}
-	pixelsClose(t, "resized", Resize(im, w, h, Bicubic), &Image{W: 176, H: 115, Pix: want}, 1)
+	pixelsClose(t, "resized", resize(im, w, h, bicubic), &Image{W: 176, H: 115, Pix: want}, 1)
 	set, err := Patches(im, cfg)
 	if err != nil {
 		t.Fatal(err)

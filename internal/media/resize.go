@@ -2,33 +2,33 @@ package media
 
 import "math"
 
-// Filter is a resampling kernel.
-type Filter int
+// filter is a resampling kernel.
+type filter int
 
 // The kernels of Pillow's Image.resize that antialias.
 const (
-	Bilinear Filter = iota // triangle, support 1
-	Bicubic                // Keys, a = -0.5, support 2
-	Lanczos                // windowed sinc, a = 3
+	bilinear filter = iota // triangle, support 1
+	bicubic                // Keys, a = -0.5, support 2
+	lanczos                // windowed sinc, a = 3
 )
 
 // support is the kernel's radius at a scale of 1.
-func (f Filter) support() float64 {
+func (f filter) support() float64 {
 	switch f {
-	case Bilinear:
+	case bilinear:
 		return 1
-	case Bicubic:
+	case bicubic:
 		return 2
 	}
 	return 3
 }
 
 // at evaluates the kernel.
-func (f Filter) at(x float64) float64 {
+func (f filter) at(x float64) float64 {
 	switch f {
-	case Bilinear:
+	case bilinear:
 		return max(0, 1-math.Abs(x))
-	case Bicubic:
+	case bicubic:
 		const a = -0.5
 		x = math.Abs(x)
 		if x < 1 {
@@ -53,13 +53,13 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// Resize scales the picture to w x h, both at least 1. It equals Pillow's
+// resize scales the picture to w x h, both at least 1. It equals Pillow's
 // Image.resize byte for byte (libImaging/Resample.c): the kernel is widened
 // when shrinking, weights are rounded to 22 fractional bits, the horizontal
 // pass comes first and is rounded to bytes before the vertical one, and a pass
 // that changes nothing is left out. Unlike in Pillow the result may share
 // memory with im if the size is the same.
-func Resize(im *Image, w, h int, f Filter) *Image {
+func resize(im *Image, w, h int, f filter) *Image {
 	if w < 1 || h < 1 {
 		panic("media: Resize to less than one pixel")
 	}
@@ -81,7 +81,7 @@ type taps struct {
 }
 
 // filterTaps computes the weights for scaling a line of in samples to out.
-func filterTaps(in, out int, f Filter) []taps {
+func filterTaps(in, out int, f filter) []taps {
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
 	radius := f.support() * stretch
@@ -112,7 +112,7 @@ func clampWeighted(v int32) uint8 { return uint8(min(max(v>>weightBits, 0), 255)
 
 const weightHalf = 1 << (weightBits - 1)
 
-func resizeRows(im *Image, w int, f Filter) *Image {
+func resizeRows(im *Image, w int, f filter) *Image {
 	ts := filterTaps(im.W, w, f)
 	out := newImage(w, im.H)
 	i := 0
@@ -133,7 +133,7 @@ func resizeRows(im *Image, w int, f Filter) *Image {
 	return out
 }
 
-func resizeColumns(im *Image, h int, f Filter) *Image {
+func resizeColumns(im *Image, h int, f filter) *Image {
 	out := newImage(im.W, h)
 	line := im.W * 3
 	sum := make([]int32, line)

@@ -11,7 +11,7 @@ import (
 func TestResizePillow(t *testing.T) {
 	p := openPillow(t)
 	source := p.image(t, "resize/source")
-	filters := map[string]Filter{"bilinear": Bilinear, "bicubic": Bicubic, "lanczos": Lanczos}
+	filters := map[string]filter{"bilinear": bilinear, "bicubic": bicubic, "lanczos": lanczos}
 	n := 0
 	for _, name := range p.Names() {
 		filter, size, ok := strings.Cut(strings.TrimPrefix(name, "resize/"), "/")
@@ -24,7 +24,7 @@ func TestResizePillow(t *testing.T) {
 			if _, err := fmt.Sscanf(size, "%dx%d", &w, &h); err != nil {
 				t.Fatal(err)
 			}
-			pixelsClose(t, name, Resize(source, w, h, filters[filter]), p.image(t, name), 0)
+			pixelsClose(t, name, resize(source, w, h, filters[filter]), p.image(t, name), 0)
 		})
 	}
 	if n != 21 {
@@ -37,18 +37,18 @@ func TestResizePillow(t *testing.T) {
 func TestResizeFlat(t *testing.T) {
 	im := newImage(31, 17)
 	im.fill([3]uint8{255, 128, 1})
-	for _, f := range []Filter{Bilinear, Bicubic, Lanczos} {
+	for _, f := range []filter{bilinear, bicubic, lanczos} {
 		for _, w := range []int{1, 2, 30, 32, 500} {
 			want := newImage(w, w+1)
 			want.fill([3]uint8{255, 128, 1})
-			pixelsClose(t, fmt.Sprintf("filter %d to %d", f, w), Resize(im, w, w+1, f), want, 0)
+			pixelsClose(t, fmt.Sprintf("filter %d to %d", f, w), resize(im, w, w+1, f), want, 0)
 		}
 	}
 }
 
 func TestResizeSameSize(t *testing.T) {
 	im := newImage(3, 2)
-	if got := Resize(im, 3, 2, Lanczos); got != im {
+	if got := resize(im, 3, 2, lanczos); got != im {
 		t.Error("a picture of the right size was copied")
 	}
 }

@@ -38,8 +38,8 @@ func (t Timeline) at(seconds float64) int {
 // occur more than once.
 type Sampler func(Timeline) []int
 
-// SampleFPS takes the frames shown at 0, 1/fps, 2/fps, … seconds, each once.
-func SampleFPS(fps float64) Sampler {
+// sampleFPS takes the frames shown at 0, 1/fps, 2/fps, … seconds, each once.
+func sampleFPS(fps float64) Sampler {
 	return func(t Timeline) []int {
 		var indices []int
 		for i := 0; ; i++ {
@@ -57,7 +57,7 @@ func SampleFPS(fps float64) Sampler {
 // MaxPairs is the number of frame pairs that one request may hold.
 const MaxPairs = 16
 
-// Pairs returns the first frame of each pair for n sampled frames, n at least
+// pairAnchors returns the first frame of each pair for n sampled frames, n at least
 // 1; the second is the next frame. An odd count is made even by repeating the
 // last frame, so an anchor may be the last index n-1.
 //
@@ -65,7 +65,7 @@ const MaxPairs = 16
 // most limit, spread evenly over the clip.
 //
 // Inkling's vendor has no video path; this is what other runtimes do.
-func Pairs(n, limit int) []int {
+func pairAnchors(n, limit int) []int {
 	n += n % 2
 	pairs := max(n/2, 1)
 	if n > 2 {
@@ -85,9 +85,9 @@ func Pairs(n, limit int) []int {
 // entries 2i and 2i+1 of the result are pair i.
 func SamplePairs(fps float64, limit int) Sampler {
 	return func(t Timeline) []int {
-		sampled := SampleFPS(fps)(t)
+		sampled := sampleFPS(fps)(t)
 		var indices []int
-		for _, a := range Pairs(len(sampled), limit) {
+		for _, a := range pairAnchors(len(sampled), limit) {
 			indices = append(indices, sampled[a], sampled[min(a+1, len(sampled)-1)])
 		}
 		return indices

@@ -24,12 +24,12 @@ func TestPairs(t *testing.T) {
 		{12, 5, []int{0, 2, 5, 8, 10}}, // 0, 2.5, 5, 7.5, 10: halves to even
 	} {
 		t.Run(fmt.Sprintf("%d/%d", c.frames, c.limit), func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Pairs(c.frames, c.limit)); diff != "" {
+			if diff := cmp.Diff(c.want, pairAnchors(c.frames, c.limit)); diff != "" {
 				t.Errorf("anchors (-want +got):\n%s", diff)
 			}
 		})
 	}
-	long := Pairs(1000, MaxPairs)
+	long := pairAnchors(1000, MaxPairs)
 	if len(long) != 16 || long[0] != 0 || long[15] != 998 {
 		t.Errorf("1000 frames: %d", long)
 	}
@@ -43,13 +43,13 @@ func TestSample(t *testing.T) {
 		t      Timeline
 		want   []int
 	}{
-		{"24 to 2", SampleFPS(2), evenTimeline(60, 24), []int{0, 12, 24, 36, 48}},
-		{"29.97 to 2", SampleFPS(2), evenTimeline(60, 30000.0/1001), []int{0, 14, 29, 44, 59}},
-		{"2 to 2", SampleFPS(2), evenTimeline(3, 2), []int{0, 1, 2}},
-		{"1 to 2", SampleFPS(2), evenTimeline(3, 1), []int{0, 1, 2}},
-		{"one frame", SampleFPS(2), evenTimeline(1, 30), []int{0}},
-		{"under half a second", SampleFPS(2), evenTimeline(10, 30), []int{0}},
-		{"uneven", SampleFPS(1), uneven, []int{0, 1, 2, 3}},
+		{"24 to 2", sampleFPS(2), evenTimeline(60, 24), []int{0, 12, 24, 36, 48}},
+		{"29.97 to 2", sampleFPS(2), evenTimeline(60, 30000.0/1001), []int{0, 14, 29, 44, 59}},
+		{"2 to 2", sampleFPS(2), evenTimeline(3, 2), []int{0, 1, 2}},
+		{"1 to 2", sampleFPS(2), evenTimeline(3, 1), []int{0, 1, 2}},
+		{"one frame", sampleFPS(2), evenTimeline(1, 30), []int{0}},
+		{"under half a second", sampleFPS(2), evenTimeline(10, 30), []int{0}},
+		{"uneven", sampleFPS(1), uneven, []int{0, 1, 2, 3}},
 		{"pairs of one frame", SamplePairs(2, 16), evenTimeline(1, 2), []int{0, 0}},
 		{"pairs of two frames", SamplePairs(2, 16), evenTimeline(2, 2), []int{0, 1}},
 		{"pairs of three frames", SamplePairs(2, 16), evenTimeline(3, 2), []int{0, 1, 2, 2}},

@@ -118,7 +118,7 @@ func cutTiles(frames []*Image, cfg TileConfig) (*TileSet, error) {
 			}
 			continue
 		}
-		src := Resize(frames[t], w, h, Lanczos)
+		src := resize(frames[t], w, h, lanczos)
 		for n := range set.N {
 			at := (n*cfg.Temporal + t) * tile
 			cutTile(set.Pix[at:at+tile], src, n%cols*cfg.Patch, n/cols*cfg.Patch, cfg.Patch, levels)

@@ -53,7 +53,7 @@ func TestTilesRescaleGolden(t *testing.T) {
 		want.Pix[i] = uint8(v)
 	}
 	w, h := cfg.RescaledSize(im.W, im.H)
-	pixelsClose(t, "resized", Resize(im, w, h, Lanczos), want, 0)
+	pixelsClose(t, "resized", resize(im, w, h, lanczos), want, 0)
 	set, err := Tiles(im, cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type Clip struct {
 // VideoOptions says which frames to take and what to accept. The zero value
 // takes DefaultFPS frames a second.
 type VideoOptions struct {
-	Sample Sampler // nil means SampleFPS(FPS)
+	Sample Sampler // nil means one every 1/FPS seconds
 	FPS    float64 // 0 means DefaultFPS
 
 	// FrameRate is the rate of numbered pictures, which carry no times. 0 means
@@ -33,16 +33,16 @@ type VideoOptions struct {
 	// The frames of the file must have one size, those that it returns need not.
 	Transform func(*Image) (*Image, error)
 
-	MaxFrames int    // most frames that Sample may choose, 0 means DefaultMaxFrames
+	MaxFrames int    // most frames that Sample may choose, 0 means 768
 	Limits    Limits // of a single frame, and of the file for animations
 }
 
 const (
 	// DefaultFPS is the sampling rate of the reference processors.
 	DefaultFPS = 2.0
-	// DefaultMaxFrames is the most frames taken unless the caller says
+	// defaultMaxFrames is the most frames taken unless the caller says
 	// otherwise.
-	DefaultMaxFrames = 768
+	defaultMaxFrames = 768
 
 	maxClipPixels   = 512 << 20 // of all frames kept
 	maxSourceFrames = 1 << 20   // of the timeline
@@ -52,7 +52,7 @@ func (o VideoOptions) sampler() Sampler {
 	if o.Sample != nil {
 		return o.Sample
 	}
-	return SampleFPS(o.fps())
+	return sampleFPS(o.fps())
 }
 
 func (o VideoOptions) fps() float64 {
@@ -121,7 +121,7 @@ func (src videoSource) sample(ctx context.Context, path string, opts VideoOption
 	clip := &Clip{FPS: src.FPS, Index: opts.sampler()(src.Timeline)}
 	limit := opts.MaxFrames
 	if limit <= 0 {
-		limit = DefaultMaxFrames
+		limit = defaultMaxFrames
 	}
 	if n := len(clip.Index); n > limit {
 		return nil, &LimitError{File: path, What: "sampled frames", Found: int64(n), Max: int64(limit)}

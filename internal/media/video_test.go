@@ -183,7 +183,7 @@ func TestDecodeVideoTransform(t *testing.T) {
 	dir := t.TempDir()
 	numbered(t, dir, "f%d.png", 0, 3)
 	clip, err := DecodeVideo(context.Background(), dir, VideoOptions{
-		Transform: func(im *Image) (*Image, error) { return Resize(im, 6, 4, Bicubic), nil },
+		Transform: func(im *Image) (*Image, error) { return resize(im, 6, 4, bicubic), nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestDecodeVideoTransform(t *testing.T) {
 	numbered(t, sizes, "f%d.png", 0, 1)
 	writeFile(t, filepath.Join(sizes, "f1.png"), readFile(t, "testdata/images/rgba.png"))
 	_, err = DecodeVideo(context.Background(), sizes, VideoOptions{
-		Transform: func(im *Image) (*Image, error) { return Resize(im, 6, 4, Bicubic), nil },
+		Transform: func(im *Image) (*Image, error) { return resize(im, 6, 4, bicubic), nil },
 	})
 	if err == nil || !strings.Contains(err.Error(), "frame 1 has 23 x 17 pixels, the first 2 x 1") {
 		t.Errorf("frames of two sizes: error %v", err)
