@@ -339,3 +339,33 @@ func TestShortProjector(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestManyMedia: of a request with far more media than fit no more are decoded than
+// it takes to see that; a few too many can still be counted.
+func TestManyMedia(t *testing.T) {
+	e := openWith(t, Options{Context: 64})
+	data, err := os.ReadFile(filepath.Join(testutil.Testdata(t, "inkling-tiny-eval"), "media", "000_0.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads := 0
+	request := func(n int) *Request {
+		r := local(slices.Repeat([]chat.Part{{Kind: chat.Image, Source: "x.png"}}, n)...)
+		r.Load = func(context.Context, string) (string, []byte, error) { loads++; return "x.png", data, nil }
+		return r
+	}
+	_, one := gather(t, e, request(1))
+	most := (maxMediaContexts*64 + one[0].rows - 1) / one[0].rows
+
+	loads = 0
+	if _, err := e.Generate(t.Context(), request(100_000)); !errors.Is(err, ErrContextFull) || !strings.Contains(err.Error(), "the context 64") {
+		t.Errorf("error %v", err)
+	}
+	if loads != most {
+		t.Errorf("%d pictures of %d rows were decoded, want %d", loads, one[0].rows, most)
+	}
+	n := 64/one[0].rows + 1
+	if got, err := e.CountTokens(t.Context(), request(n)); err != nil || got < n*one[0].rows {
+		t.Errorf("%d tokens of %d pictures, error %v", got, n, err)
+	}
+}

@@ -63,6 +63,7 @@ type gathering struct {
 	r     *Request
 	clips int // in the whole conversation
 	all   []*medium
+	rows  int // of them all
 }
 
 // gather loads and decodes the media of a conversation. It returns a copy in
@@ -92,12 +93,30 @@ func (e *Engine) gather(ctx context.Context, r *Request) (chat.Conversation, []*
 				return c, nil, fmt.Errorf("message %d: %w", i, err)
 			}
 			parts = append(parts, ps...)
+			if err := g.checkRows(); err != nil {
+				return c, nil, err
+			}
 		}
 		msg.Content = parts
 		out.Messages = append(out.Messages, msg)
 	}
 	return out, g.all, nil
 }
+
+// checkRows is an error once the media alone are far more than the context holds:
+// what they were decoded to is kept until the prompt is computed, so that a request
+// of many small files would take memory without a bound.
+func (g *gathering) checkRows() error {
+	if context := g.e.opt.Context; g.rows >= maxMediaContexts*context {
+		return fmt.Errorf("the first %d media have %d tokens, the context %d: %w: give fewer or smaller ones, or a larger --ctx-size (the model allows %d)",
+			len(g.all), g.rows, context, ErrContextFull, g.e.model.Config().Context)
+	}
+	return nil
+}
+
+// maxMediaContexts is how many times the context media may have before no more of
+// them are decoded. Some more than fit are, so that their tokens can be counted.
+const maxMediaContexts = 4
 
 // part returns what stands in the prompt for a part of a message.
 func (g *gathering) part(ctx context.Context, p chat.Part) ([]chat.Part, error) {
@@ -136,7 +155,7 @@ func (g *gathering) part(ctx context.Context, p chat.Part) ([]chat.Part, error) 
 // bind adds a medium to the list and returns the part that stands for it.
 func (g *gathering) bind(kind chat.Kind, m *medium) chat.Part {
 	m.embd = g.e.proj.Embd()
-	g.all = append(g.all, m)
+	g.all, g.rows = append(g.all, m), g.rows+m.rows
 	return chat.Part{Kind: kind, Source: strconv.Itoa(len(g.all) - 1)}
 }
 

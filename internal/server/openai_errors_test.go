@@ -53,6 +53,8 @@ func TestBadFields(t *testing.T) {
 		{"file id", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, "messages[0].content[0].file.file_id", "not kept"},
 		{"file of an unknown kind", `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}]}`, "messages[0].content[0].file.file_data", "application/pdf"},
 		{"frames", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:,"},"num_frames":0}]}]}`, "messages[0].content[0].num_frames", "want 1 to"},
+		{"too many frames", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:,"},"num_frames":4097}]}]}`, "messages[0].content[0].num_frames", "want 1 to 4096"},
+		{"frames a second", `{"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"data:,"},"fps":1e9}]}]}`, "messages[0].content[0].fps", "at most 1000"},
 		{"user calls tools", `{"messages":[{"role":"user","content":"Hi","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]}]}`, "messages[0].tool_calls", "only an assistant"},
 		{"call without a name", `{"messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{}}]}]}`, "messages[0].tool_calls[0].function.name", "is missing"},
 		{"arguments that are no JSON", `{"messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{"}}]}]}`, "messages[0].tool_calls[0].function.arguments", "not a JSON object"},
@@ -99,6 +101,8 @@ func TestBadFields(t *testing.T) {
 		{"logit bias", `{` + user + `,"logit_bias":{"5":101}}`, "logit_bias.5", "want -100 to 100"},
 		{"n", `{` + user + `,"n":9}`, "n", "want 1 to 8"},
 		{"stop", `{` + user + `,"stop":["a",""]}`, "stop", "want 1 to"},
+		{"many stops", `{` + user + `,"stop":["` + strings.Repeat(`a","`, maxStops) + `a"]}`, "stop", "has 17 sequences, at most 16 are allowed"},
+		{"long stop", `{` + user + `,"stop":"` + strings.Repeat("a", maxStop+1) + `"}`, "stop", "of 1025 bytes"},
 		{"stop of a wrong type", `{` + user + `,"stop":[1]}`, "stop[0]", "is a number, want a string"},
 		{"max_tokens", `{` + user + `,"max_tokens":0}`, "max_tokens", "want at least 1"},
 		{"max_completion_tokens", `{` + user + `,"max_completion_tokens":-5}`, "max_completion_tokens", "want at least 1"},
@@ -175,7 +179,7 @@ func TestBodyTooLarge(t *testing.T) {
 }
 
 // TestBadTools: names and parameters that are no good are named in the words of
-// each API, in streams too.
+// each API, in streams too, and so is what is more than a request may have.
 func TestBadTools(t *testing.T) {
 	h := sharedServer(t)
 	name := strings.Repeat("é", 3)
@@ -197,6 +201,10 @@ func TestBadTools(t *testing.T) {
 		{"responses, name", "/v1/responses", `{"model":"tiny","input":"Hi","tools":[{"type":"function","name":"` + name + `"}]}`, "tools[0].name: "},
 		{"responses, text", "/v1/responses", `{"model":"tiny","input":[{"role":"user","content":[{"type":"input_text"}]}]}`, "input[0].content[0].text: is missing"},
 		{"responses, empty schema", "/v1/responses", `{"model":"tiny","input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{}}}}`, "text.format.schema: is empty"},
+		{"completions, many prompts", "/v1/completions", `{"model":"tiny","prompt":["` + strings.Repeat(`a","`, maxPrompts) + `a"]}`, "prompt: has 65 texts, want 1 to 64"},
+		{"completions, log-probabilities", "/v1/completions", `{"model":"tiny","prompt":"a","logprobs":6}`, "logprobs: is 6, want 0 to 5"},
+		{"embeddings, many texts", "/v1/embeddings", `{"model":"tiny","input":["` + strings.Repeat(`a","`, maxEmbedTexts) + `a"]}`, "input: has 2049 texts, want 1 to 2048"},
+		{"Ollama, many texts", "/api/embed", `{"model":"tiny","input":["` + strings.Repeat(`a","`, maxEmbedTexts) + `a"]}`, "input: has 2049 texts, at most 2048"},
 		{"completions, empty grammar", "/v1/completions", `{"model":"tiny","prompt":"Hi","grammar":" "}`, "grammar: is empty"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
