@@ -10,11 +10,10 @@ import (
 	"text/tabwriter"
 )
 
-// Printer writes tables for people. The first error
-// sticks.
+// Printer writes tables for people. The first error sticks.
 type Printer struct {
 	W   io.Writer
-	Err error
+	Err error // the first one; nothing is written behind it
 }
 
 // Table writes rows in columns under a heading.

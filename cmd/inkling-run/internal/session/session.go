@@ -24,14 +24,15 @@ import (
 type Session struct {
 	*Options
 	Engine   *engine.Engine
-	Settings engine.Sampling
-	load     time.Duration // that loading took, without a conversion
-	Path     string        // text GGUF
+	Settings engine.Sampling // of the next answer
+	Path     string          // text GGUF
 
 	Lines    *terminal.LineReader // asks the person; nil if there is none
-	allowed  map[string]bool      // tools that need no more asking
-	Chatting bool
-	Used     int // rows of the context after the last answer
+	Chatting bool                 // a person answers calls, and old turns may be left out
+	Used     int                  // rows of the context after the last answer
+
+	load    time.Duration   // that loading took, without a conversion
+	allowed map[string]bool // tools that need no more asking
 }
 
 // Open loads the model, after converting it if it is a checkpoint.
