@@ -50,7 +50,7 @@ func convertModels() error {
 
 // command is the program as a process of its own: the test binary under another
 // name.
-func command(t *testing.T, args ...string) *exec.Cmd {
+func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

@@ -34,7 +34,7 @@ func TestIdle(t *testing.T) {
 }
 
 // processorTime is what the process has taken of all cores.
-func processorTime(t *testing.T) time.Duration {
+func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -126,14 +126,14 @@ func (st *step) attend(g *binding.Graph, at *op.Attention, w *layer, i int) *bin
 	at.Band = w.band
 	if st.sliding[i] {
 		st.declareRingKeys(g, i)
-		if at.Spans = st.ring.spans; at.Spans != nil {
+		if at.Spans = st.ring.spans; st.spanned(i) {
 			return op.BandSpans(g, at)
 		}
 		return op.BandCells(g, at, w.proj, st.ring.dist, st.ring.mask)
 	}
 	st.declareFullKeys(g, i)
 	switch at.Spans = st.full.spans; {
-	case at.Spans != nil:
+	case st.spanned(i):
 		return op.BandSpans(g, at)
 	case st.few():
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.farMask(g, i))
@@ -181,7 +181,7 @@ func (st *step) slidingPrefill(g *binding.Graph, at *op.Attention, w *layer, i i
 		} else {
 			at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
 		}
-		if at.Spans, at.Band = st.ring.spans, w.band; at.Spans != nil {
+		if at.Spans, at.Band = st.ring.spans, w.band; st.spanned(i) {
 			o = op.BandSpans(g, at)
 		} else {
 			o = op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))

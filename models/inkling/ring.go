@@ -53,17 +53,17 @@ func (st *step) declareRing(g *binding.Graph, layer int) {
 // declareRingKeys declares which of their keys each row sees, unless that was done.
 func (st *step) declareRingKeys(g *binding.Graph, layer int) {
 	f := &st.ring
-	if f.spans != nil || f.mask != nil {
-		return
-	}
+	of := st.ringSpan
 	if !st.few() {
+		of = st.windowSpan
 		st.declareGather(g, st.nHeadKV[layer])
 	}
 	switch {
-	case st.spanned(g, layer) && st.few():
-		f.spans = st.declareSpans(g, "ring.spans", st.relExtSWA, st.ringSpan)
-	case st.spanned(g, layer):
-		f.spans = st.declareSpans(g, "ring.spans", st.relExtSWA, st.windowSpan)
+	case st.spanned(layer):
+		if f.spans == nil {
+			f.spans = st.declareSpans(g, "ring.spans", st.relExtSWA, of)
+		}
+	case f.mask != nil:
 	case st.few():
 		st.declareCells(g)
 	default:
@@ -75,7 +75,7 @@ func (st *step) declareRingKeys(g *binding.Graph, layer int) {
 // the order of their positions.
 func (st *step) declareGather(g *binding.Graph, hkv int) {
 	before := st.slidingWindow - 1
-	if before == 0 {
+	if before == 0 || st.ring.gather != nil {
 		return
 	}
 	first := st.pos - before

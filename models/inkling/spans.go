@@ -5,13 +5,9 @@ import (
 	"github.com/inkling-go/inkling/models/layers"
 )
 
-// spanned reports whether layers of a kind take op.BandSpans: on the CPU alone,
-// unless the fused kernel is the form of choice.
-func (st *step) spanned(g *binding.Graph, layer int) bool {
-	return onCPUAlone(g.Backend()) && !st.flash(layer)
-}
-
-func onCPUAlone(be *binding.Backend) bool { return len(be.Parts()) == 1 && be.Device().IsCPU() }
+// spanned reports whether layer i takes op.BandSpans: on the CPU, unless the fused
+// kernel is the form of choice.
+func (st *step) spanned(i int) bool { return st.on(i).Device().IsCPU() && !st.flash(i) }
 
 // span is a run of cells: the first, how many, and how far the first's position is behind the query.
 type span struct{ first, n, distance int }

@@ -231,14 +231,14 @@ func (st *step) declareFull(g *binding.Graph, layer int) {
 // declareFullKeys declares which of their keys each row sees, unless that was done.
 func (st *step) declareFullKeys(g *binding.Graph, layer int) {
 	f := &st.full
-	if f.spans != nil || f.base != nil || f.mask != nil {
-		return
-	}
 	g.On(nil) // what is made of them is for layers of all devices
 	defer g.On(st.on(layer))
 	switch {
-	case st.spanned(g, layer):
-		f.spans = st.declareSpans(g, "full.spans", st.relExtent, fullSpan)
+	case st.spanned(layer):
+		if f.spans == nil {
+			f.spans = st.declareSpans(g, "full.spans", st.relExtent, fullSpan)
+		}
+	case f.base != nil || f.mask != nil:
 	case st.few():
 		st.declareScatter(g, layer)
 	default:
