@@ -54,11 +54,12 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
         return u;
     };
     const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
-    inkling_begin(ring, rows*pieces, unit);
-
+    inkling_begin(ring, 0, l.stages - 1, rows*pieces, unit);
     if (a.tables) {
         inkling_fill_table(shared);
     }
+    inkling_wait();
+    inkling_release();
     const inkling_vectors y(shared + l.vectors, 32*G*pieces, N);
     inkling_round<G>(y, a.x, a.k, a.n);
     __syncthreads();
@@ -122,28 +123,28 @@ static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip 
 }
 
 template <int G, int N, bool HELD>
-static void inkling_launch_products_of(const inkling_products_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_products_of(ggml_backend_cuda_context & ctx, const inkling_products_plan & p, const inkling_chip & chip) {
     CUDA_SET_SHARED_MEMORY_LIMIT((inkling_products_kernel<G, N, HELD>), chip.shared);
-    inkling_products_kernel<G, N, HELD><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+    inkling_launch(ctx, inkling_products_kernel<G, N, HELD>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
-static void inkling_launch_products(const inkling_products_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_products(ggml_backend_cuda_context & ctx, const inkling_products_plan & p, const inkling_chip & chip) {
     constexpr int G = INKLING_PIECE_GROUPS;
     if (p.held) {
         switch (p.groups) {
-            case 1: inkling_launch_products_of<1, 1, true>(p, chip, stream); break;
-            case 2: inkling_launch_products_of<2, 1, true>(p, chip, stream); break;
-            case 4: inkling_launch_products_of<4, 1, true>(p, chip, stream); break;
-            case 6: inkling_launch_products_of<6, 1, true>(p, chip, stream); break;
-            case 7: inkling_launch_products_of<7, 1, true>(p, chip, stream); break;
+            case 1: inkling_launch_products_of<1, 1, true>(ctx, p, chip); break;
+            case 2: inkling_launch_products_of<2, 1, true>(ctx, p, chip); break;
+            case 4: inkling_launch_products_of<4, 1, true>(ctx, p, chip); break;
+            case 6: inkling_launch_products_of<6, 1, true>(ctx, p, chip); break;
+            case 7: inkling_launch_products_of<7, 1, true>(ctx, p, chip); break;
         }
         return;
     }
     switch (p.columns) {
-        case 1: inkling_launch_products_of<G, 1, false>(p, chip, stream); break;
-        case 2: inkling_launch_products_of<G, 2, false>(p, chip, stream); break;
-        case 4: inkling_launch_products_of<G, 4, false>(p, chip, stream); break;
-        case 8: inkling_launch_products_of<G, 8, false>(p, chip, stream); break;
+        case 1: inkling_launch_products_of<G, 1, false>(ctx, p, chip); break;
+        case 2: inkling_launch_products_of<G, 2, false>(ctx, p, chip); break;
+        case 4: inkling_launch_products_of<G, 4, false>(ctx, p, chip); break;
+        case 8: inkling_launch_products_of<G, 8, false>(ctx, p, chip); break;
     }
 }
 
@@ -213,14 +214,14 @@ static void inkling_products_compute(ggml_backend_cuda_context & ctx, ggml_tenso
             const ggml_tensor * w = node->src[i];
             inkling_float_args a = {w->data, (const float *) node->src[0]->data, (float *) node->data + row,
                 int(w->ne[0]), int(w->ne[1]), int(node->src[0]->ne[1]), int(node->ne[0])};
-            inkling_launch_float(a, w->type, chip.sms, ctx.stream());
+            inkling_launch_float(ctx, a, w->type, chip.sms);
             row += int(w->ne[1]);
         }
         return;
     }
     inkling_products_plan p;
     GGML_ASSERT(inkling_products_of(p, chip, node));
-    inkling_launch_products(p, chip, ctx.stream());
+    inkling_launch_products(ctx, p, chip);
 }
 
 const inkling_fused_op inkling_products = {301, inkling_products_supports, inkling_products_compute};

@@ -1,4 +1,4 @@
-// Products of few rows: what products.cu and experts.cu share on the host.
+// Products of few rows: what products.cu and productsexperts.cu share on the host.
 #pragma once
 
 #include "productsrows.cuh"

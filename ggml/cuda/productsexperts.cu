@@ -9,7 +9,7 @@ struct inkling_bank {
     int     row_bytes, type;
 };
 
-// The experts of every row: those of ids, then all shared ones. ids is [n_used, n].
+// The experts of every row, by slot: those of ids, then all shared ones. ids is [n_used, n].
 struct inkling_choice {
     const int32_t * ids;
     int stride; // int32 from row to row
@@ -39,8 +39,9 @@ struct inkling_up_args {
 //   x: [k, n]       gate, up: [k, ff, ...]       h: [ff, slots, n]
 //
 // One block for each SM, up to 16 warps. The rows of x come in turn, each with all its
-// experts; pairs of a gate's row and an up's are dealt to the warps of all blocks. What
-// experts rows have in common is read again, from L2.
+// experts, the shared ones first, as the others are known late; pairs of a gate's row
+// and an up's are dealt to the warps of all blocks. What experts rows have in common
+// is read again, from L2.
 template <int G>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_up_kernel(const __grid_constant__ inkling_up_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
@@ -49,11 +50,12 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     const int units = first < pairs ? 2*((pairs - first + warps - 1)/warps) : 0; // of a row of x
 
     const auto unit_of = [&](const int t, const int i) {
-        const int pair = first + i/2*warps, slot = pair/a.ff;
+        const int pair = first + i/2*warps;
+        const int slot = (pair/a.ff + a.choice.used) % a.choice.slots;
         const bool is_shared = slot >= a.choice.used;
         const inkling_bank & bank = i % 2 == 0 ? (is_shared ? a.gate_shared : a.gate) : is_shared ? a.up_shared : a.up;
         inkling_unit u;
-        u.src    = bank.w + a.choice.expert(t, slot)*bank.expert_bytes + int64_t(pair - slot*a.ff)*bank.row_bytes;
+        u.src    = bank.w + a.choice.expert(t, slot)*bank.expert_bytes + int64_t(pair % a.ff)*bank.row_bytes;
         u.bytes  = bank.row_bytes;
         u.type   = bank.type;
         u.groups = a.k/32;
@@ -62,10 +64,15 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
         return u;
     };
     const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
-    inkling_begin(ring, units, [&](const int i) { return unit_of(0, i); });
+    const int shared_pairs = (a.choice.slots - a.choice.used)*a.ff;
+    const int known = first < shared_pairs ? min(2*((shared_pairs - first + warps - 1)/warps), l.stages - 1) : 0; // units
+    inkling_begin(ring, 0, known, units, [&](const int i) { return unit_of(0, i); });
     if (a.tables) {
         inkling_fill_table(shared);
     }
+    inkling_wait();
+    inkling_release();
+    inkling_begin(ring, known, l.stages - 1, units, [&](const int i) { return unit_of(0, i); });
     const inkling_vectors y(shared + l.vectors, 32*G, a.n);
     inkling_round<G>(y, a.x, a.k, a.n);
     __syncthreads();
@@ -73,7 +80,7 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     for (int t = 0; t < a.n; t++) {
         const auto unit = [&](const int i) { return unit_of(t, i); };
         if (t > 0) {
-            inkling_begin(ring, units, unit);
+            inkling_begin(ring, 0, l.stages - 1, units, unit);
         }
         inkling_held<G> x;
         x.take(y, t);
@@ -82,7 +89,8 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
             if (i % 2 == 0) {
                 gate = sum[0];
             } else if (threadIdx.x % WARP_SIZE == 0) {
-                a.h[int64_t(t)*pairs + first + i/2*warps] = gate/(1.0f + expf(-gate))*sum[0];
+                const int pair = (first + i/2*warps + a.choice.used*a.ff) % pairs; // by slot
+                a.h[int64_t(t)*pairs + pair] = gate/(1.0f + expf(-gate))*sum[0];
             }
         });
     }
@@ -129,11 +137,16 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
     const inkling_vectors y(shared + l.vectors, 32*G, a.choice.slots);
     for (int t = 0; t < a.n; t++) {
+        // The choice is older than h, so it is complete before the wait: launch.cuh.
         const uint8_t * expert = bank.w + a.choice.expert(t, slot)*bank.expert_bytes;
         const auto unit = [&](const int i) { return unit_of(expert, i); };
-        inkling_begin(ring, units, unit);
-        if (t == 0 && a.tables) {
-            inkling_fill_table(shared);
+        inkling_begin(ring, 0, l.stages - 1, units, unit);
+        if (t == 0) {
+            if (a.tables) {
+                inkling_fill_table(shared);
+            }
+            inkling_wait();
+            inkling_release();
         }
         inkling_round<G>(y, a.h + int64_t(t)*a.choice.slots*a.ff, a.ff, a.choice.slots);
         const float weight = a.weights[t*a.weights_stride + slot];
@@ -218,34 +231,34 @@ static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) 
 }
 
 template <int G>
-static void inkling_launch_up_of(const inkling_up_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_up_of(ggml_backend_cuda_context & ctx, const inkling_up_plan & p, const inkling_chip & chip) {
     CUDA_SET_SHARED_MEMORY_LIMIT(inkling_up_kernel<G>, chip.shared);
-    inkling_up_kernel<G><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+    inkling_launch(ctx, inkling_up_kernel<G>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
 template <int G>
-static void inkling_launch_down_of(const inkling_down_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_down_of(ggml_backend_cuda_context & ctx, const inkling_down_plan & p, const inkling_chip & chip) {
     CUDA_SET_SHARED_MEMORY_LIMIT(inkling_down_kernel<G>, chip.shared);
-    inkling_down_kernel<G><<<chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), stream>>>(p.args, p.layout);
+    inkling_launch(ctx, inkling_down_kernel<G>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
-static void inkling_launch_up(const inkling_up_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_up(ggml_backend_cuda_context & ctx, const inkling_up_plan & p, const inkling_chip & chip) {
     switch (p.groups) {
-        case 1: inkling_launch_up_of<1>(p, chip, stream); break;
-        case 2: inkling_launch_up_of<2>(p, chip, stream); break;
-        case 4: inkling_launch_up_of<4>(p, chip, stream); break;
-        case 6: inkling_launch_up_of<6>(p, chip, stream); break;
-        case 7: inkling_launch_up_of<7>(p, chip, stream); break;
+        case 1: inkling_launch_up_of<1>(ctx, p, chip); break;
+        case 2: inkling_launch_up_of<2>(ctx, p, chip); break;
+        case 4: inkling_launch_up_of<4>(ctx, p, chip); break;
+        case 6: inkling_launch_up_of<6>(ctx, p, chip); break;
+        case 7: inkling_launch_up_of<7>(ctx, p, chip); break;
     }
 }
 
-static void inkling_launch_down(const inkling_down_plan & p, const inkling_chip & chip, cudaStream_t stream) {
+static void inkling_launch_down(ggml_backend_cuda_context & ctx, const inkling_down_plan & p, const inkling_chip & chip) {
     switch (p.groups) {
-        case 1: inkling_launch_down_of<1>(p, chip, stream); break;
-        case 2: inkling_launch_down_of<2>(p, chip, stream); break;
-        case 4: inkling_launch_down_of<4>(p, chip, stream); break;
-        case 6: inkling_launch_down_of<6>(p, chip, stream); break;
-        case 7: inkling_launch_down_of<7>(p, chip, stream); break;
+        case 1: inkling_launch_down_of<1>(ctx, p, chip); break;
+        case 2: inkling_launch_down_of<2>(ctx, p, chip); break;
+        case 4: inkling_launch_down_of<4>(ctx, p, chip); break;
+        case 6: inkling_launch_down_of<6>(ctx, p, chip); break;
+        case 7: inkling_launch_down_of<7>(ctx, p, chip); break;
     }
 }
 
@@ -313,7 +326,7 @@ static void inkling_up_compute(ggml_backend_cuda_context & ctx, ggml_tensor * no
     const inkling_chip chip(ctx.device);
     inkling_up_plan p;
     GGML_ASSERT(inkling_up_of(p, chip, node));
-    inkling_launch_up(p, chip, ctx.stream());
+    inkling_launch_up(ctx, p, chip);
 }
 
 // node: the sum; sources: h, ids, weights, down and, where experts are shared, downSh.
@@ -355,7 +368,7 @@ static void inkling_down_compute(ggml_backend_cuda_context & ctx, ggml_tensor * 
     const inkling_chip chip(ctx.device);
     inkling_down_plan p;
     GGML_ASSERT(inkling_down_of(p, chip, node));
-    inkling_launch_down(p, chip, ctx.stream());
+    inkling_launch_down(ctx, p, chip);
 }
 
 const inkling_fused_op inkling_experts_up   = {302, inkling_up_supports, inkling_up_compute};

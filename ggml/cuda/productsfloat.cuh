@@ -1,7 +1,7 @@
 // Products of few rows with weights of F32, F16 and BF16, in f32.
 #pragma once
 
-#include "fused.cuh"
+#include "launch.cuh"
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
 
@@ -52,6 +52,8 @@ template <typename W, int R, int N>
 static __global__ void __launch_bounds__(INKLING_FLOAT_THREADS) inkling_float_kernel(const inkling_float_args a) {
     const int row0 = blockIdx.x*R;
     float acc[R][N] = {{0.0f}};
+    inkling_wait();
+    inkling_release();
     for (int i = 8*threadIdx.x; i < a.k; i += 8*INKLING_FLOAT_THREADS) {
         float w[R][8];
 #pragma unroll
@@ -101,31 +103,31 @@ static __global__ void __launch_bounds__(INKLING_FLOAT_THREADS) inkling_float_ke
 }
 
 template <typename W, int N>
-static void inkling_launch_float_of(const inkling_float_args & a, int sms, cudaStream_t stream) {
+static void inkling_launch_float_of(ggml_backend_cuda_context & ctx, const inkling_float_args & a, int sms) {
     constexpr int R = 4;
     if (a.rows < 2*R*sms) { // few rows, as a router has: a block each
-        inkling_float_kernel<W, 1, N><<<a.rows, INKLING_FLOAT_THREADS, 0, stream>>>(a);
+        inkling_launch(ctx, inkling_float_kernel<W, 1, N>, a.rows, INKLING_FLOAT_THREADS, 0, 1, a);
     } else {
-        inkling_float_kernel<W, R, N><<<(a.rows + R - 1)/R, INKLING_FLOAT_THREADS, 0, stream>>>(a);
+        inkling_launch(ctx, inkling_float_kernel<W, R, N>, (a.rows + R - 1)/R, INKLING_FLOAT_THREADS, 0, 1, a);
     }
 }
 
 template <typename W>
-static void inkling_launch_float_type(const inkling_float_args & a, int sms, cudaStream_t stream) {
+static void inkling_launch_float_type(ggml_backend_cuda_context & ctx, const inkling_float_args & a, int sms) {
     if (a.n == 1) {
-        inkling_launch_float_of<W, 1>(a, sms, stream);
+        inkling_launch_float_of<W, 1>(ctx, a, sms);
     } else if (a.n <= 4) {
-        inkling_launch_float_of<W, 4>(a, sms, stream);
+        inkling_launch_float_of<W, 4>(ctx, a, sms);
     } else {
-        inkling_launch_float_of<W, 8>(a, sms, stream);
+        inkling_launch_float_of<W, 8>(ctx, a, sms);
     }
 }
 
-static void inkling_launch_float(const inkling_float_args & a, ggml_type type, int sms, cudaStream_t stream) {
+static void inkling_launch_float(ggml_backend_cuda_context & ctx, const inkling_float_args & a, ggml_type type, int sms) {
     switch (type) {
-        case GGML_TYPE_F32:  inkling_launch_float_type<float>(a, sms, stream); break;
-        case GGML_TYPE_F16:  inkling_launch_float_type<half>(a, sms, stream); break;
-        case GGML_TYPE_BF16: inkling_launch_float_type<nv_bfloat16>(a, sms, stream); break;
+        case GGML_TYPE_F32:  inkling_launch_float_type<float>(ctx, a, sms); break;
+        case GGML_TYPE_F16:  inkling_launch_float_type<half>(ctx, a, sms); break;
+        case GGML_TYPE_BF16: inkling_launch_float_type<nv_bfloat16>(ctx, a, sms); break;
         default: GGML_ABORT("not a float type");
     }
 }

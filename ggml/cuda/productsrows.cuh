@@ -5,6 +5,7 @@
 // launch for that would take longer.
 #pragma once
 
+#include "launch.cuh"
 #include "productsgroups.cuh"
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
@@ -180,7 +181,7 @@ struct inkling_unit {
     bool last;
 };
 
-static __device__ __forceinline__ void inkling_wait(const int under_way) { // cp.async.wait_group takes constants
+static __device__ __forceinline__ void inkling_wait_ring(const int under_way) { // cp.async.wait_group takes constants
     switch (under_way) {
         case 1:  asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
         case 2:  asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
@@ -210,10 +211,12 @@ static __device__ __forceinline__ void inkling_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Fills the ring with the first pieces of a stream.
+// Fills the ring with pieces begin to end of a stream's first, one less than it has
+// slots. The weights of a launch are the same whatever came before it, so as many of
+// these calls as can be stand before the launch's inkling_wait.
 template <typename Unit>
-static __device__ __forceinline__ void inkling_begin(const inkling_rows_ring & ring, const int units, const Unit & unit) {
-    for (int i = 0; i < ring.stages - 1; i++) {
+static __device__ __forceinline__ void inkling_begin(const inkling_rows_ring & ring, const int begin, const int end, const int units, const Unit & unit) {
+    for (int i = begin; i < end; i++) {
         if (i < units) {
             ring.start(i, unit(i));
         }
@@ -234,7 +237,7 @@ static __device__ __forceinline__ void inkling_stream(const inkling_rows_ring & 
         }
         inkling_commit();
         ahead = ahead + 1 == ring.stages ? 0 : ahead + 1;
-        inkling_wait(ring.stages - 1);
+        inkling_wait_ring(ring.stages - 1);
         __syncwarp(); // all lanes' copies
 
         const inkling_unit u = unit(i);
