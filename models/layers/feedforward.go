@@ -1,6 +1,9 @@
 package layers
 
-import "github.com/inkling-go/inkling/binding"
+import (
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
+)
 
 // SwiGLU is down(silu(gate x)·up x).
 //
@@ -23,6 +26,9 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 //
 // A few rows are computed where the experts are, be it another device than the layer's.
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
+	if y, ok := op.FusedExperts(g, x, ids, weights, gate, up, down, nil, nil, nil); ok {
+		return y
+	}
 	embd, n := x.Dim(0), x.Dim(1)
 	g.ReadAhead(ids, gate, up, down)
 	defer g.Follow(n, gate, up, down)()
