@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,16 @@ func TestGBNF(t *testing.T) {
 	}
 }
 
+// manyRules is a grammar of n rules and the root.
+func manyRules(n int) string {
+	var b strings.Builder
+	b.WriteString("root ::= \"a\"\n")
+	for i := range n {
+		fmt.Fprintf(&b, "r%d ::= \"a\"\n", i)
+	}
+	return b.String()
+}
+
 func TestBadGBNF(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"no root", `a ::= "b"`, `there is no rule "root"`},
@@ -63,6 +74,9 @@ func TestBadGBNF(t *testing.T) {
 		{"hidden left recursion", "root ::= e x\ne ::= \"e\"?\nx ::= e root \"a\" | \"b\"", `"left recursion" is not supported`},
 		{"never ends", `root ::= "a" root`, "no text can satisfy it"},
 		{"blow up", "root ::= [ab]* \"a\" [ab]{60}", "too large"},
+		{"long", `root ::= "a" #` + strings.Repeat(" ", maxGBNFBytes), "at most 1048576 are allowed"},
+		{"deep", "root ::= " + strings.Repeat("(", maxGBNFDepth+1) + `"a"` + strings.Repeat(")", maxGBNFDepth+1), "parentheses nested more than 128 deep"},
+		{"many rules", manyRules(maxRules), "at most 32768 are allowed"},
 	} {
 		_, err := FromGBNF(test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -131,6 +131,8 @@ func TestBadSchemas(t *testing.T) {
 		{"never ends", `{"properties":{"a":{"$ref":"#"}},"required":["a"]}`, ErrUnsatisfiable},
 		{"forbidden and required", `{"properties":{},"additionalProperties":false,"required":["a"]}`, ErrUnsatisfiable},
 		{"deep", deep, ErrTooLarge},
+		{"long", `{"description":"` + strings.Repeat("a", maxSchemaBytes) + `"}`, ErrTooLarge},
+		{"long number", `{"minimum":0.` + strings.Repeat("1", maxNumberDigits) + `}`, ErrTooLarge},
 		{"many items", `{"type":"array","minItems":1000000}`, ErrTooLarge},
 		{"huge exponent", `{"minimum":1e999999999}`, ErrTooLarge},
 		{"branches", `{"allOf":[` + strings.Repeat(`{"anyOf":[{"maxLength":1},{"maxLength":2}]},`, 12) + `{}]}`, ErrTooLarge},
