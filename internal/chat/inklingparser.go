@@ -20,20 +20,15 @@ import (
 //
 // It works on ids, so text that only looks like a token is text. Its output does not depend on how text is cut into tokens.
 type inklingParser struct {
+	parsed
+
 	v *token.Vocab
 	p *protocol
 
 	state  parserState
-	body   int32             // content type of the body
-	author []byte            // text of the head
-	call   []byte            // body of a tool call
-	text   token.Detokenizer // of the visible text that is being written
-	kind   DeltaKind         // of that text
-	out    []Delta           // of the current Push
-	warned []string
-
-	stopped bool
-	endedBy int32 // if stopped
+	body   int32  // content type of the body
+	author []byte // text of the head
+	call   []byte // body of a tool call
 }
 
 type parserState int
@@ -119,12 +114,6 @@ func (s *inklingParser) Finish() []Delta {
 // toolName matches what may be the beginning of a tool's name.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_.:/-]{0,128}$`)
 
-// Stop returns the id that ended the turn.
-func (s *inklingParser) Stop() (int32, bool) { return s.endedBy, s.stopped }
-
-// Warnings returns what the model got wrong.
-func (s *inklingParser) Warnings() []string { return s.warned }
-
 func (s *inklingParser) end(id int32) {
 	s.state, s.endedBy, s.stopped = ended, id, true
 }
@@ -149,20 +138,6 @@ func (s *inklingParser) plain(piece []byte) {
 	default:
 		s.emit(ContentDelta, piece)
 	}
-}
-
-// emit writes text bytes of a kind, whole characters only.
-func (s *inklingParser) emit(kind DeltaKind, piece []byte) {
-	if kind != s.kind {
-		s.flush()
-		s.kind = kind
-	}
-	s.out = append(s.out, textDelta(kind, s.text.Push(piece))...)
-}
-
-// flush ends a run of text: a character that is incomplete now stays so.
-func (s *inklingParser) flush() {
-	s.out = append(s.out, textDelta(s.kind, s.text.Flush())...)
 }
 
 // close ends the current head, body or text between messages. The text of a head without a body is content.

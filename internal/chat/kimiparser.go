@@ -19,20 +19,15 @@ import (
 // It works on ids: a marker that the model spells as text, to speak about it, is text. Its output does not depend on how text is cut
 // into tokens.
 type kimiParser struct {
+	parsed
+
 	v *token.Vocab
 	p *kimi
 
 	state   kimiState
-	between []byte            // text between calls
-	id      []byte            // of the call in work
-	args    []byte            // of the call in work
-	text    token.Detokenizer // of the visible text that is being written
-	kind    DeltaKind         // of that text
-	out     []Delta           // of the current Push
-	warned  []string
-
-	stopped bool
-	endedBy int32 // if stopped
+	between []byte // text between calls
+	id      []byte // of the call in work
+	args    []byte // of the call in work
 }
 
 type kimiState int
@@ -48,7 +43,8 @@ const (
 
 // newKimiParser returns the parser of what follows a prompt: of thinking if the prompt's last turn leaves that open.
 func newKimiParser(v *token.Vocab, p *kimi, prompt []int32) *kimiParser {
-	s := &kimiParser{v: v, p: p, kind: ContentDelta}
+	s := &kimiParser{v: v, p: p}
+	s.kind = ContentDelta
 	for i := len(prompt) - 1; i >= 0 && prompt[i] != p.end && prompt[i] != p.thinkEnd; i-- {
 		if prompt[i] == p.think && p.thinks() {
 			s.state = kimiThinking
@@ -120,12 +116,6 @@ func (s *kimiParser) Finish() []Delta {
 	return s.out
 }
 
-// Stop returns the id that ended the turn.
-func (s *kimiParser) Stop() (int32, bool) { return s.endedBy, s.stopped }
-
-// Warnings returns what the model got wrong.
-func (s *kimiParser) Warnings() []string { return s.warned }
-
 func (s *kimiParser) inCall() bool { return s.state == kimiCallID || s.state == kimiCallArguments }
 
 // plain takes text bytes.
@@ -142,20 +132,6 @@ func (s *kimiParser) plain(piece []byte) {
 	default:
 		s.emit(ContentDelta, piece)
 	}
-}
-
-// emit writes text bytes of a kind, whole characters only.
-func (s *kimiParser) emit(kind DeltaKind, piece []byte) {
-	if kind != s.kind {
-		s.flush()
-		s.kind = kind
-	}
-	s.out = append(s.out, textDelta(kind, s.text.Push(piece))...)
-}
-
-// flush ends a run of text: a character that is incomplete now stays so.
-func (s *kimiParser) flush() {
-	s.out = append(s.out, textDelta(s.kind, s.text.Flush())...)
 }
 
 // close ends the current text or call.
