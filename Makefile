@@ -156,8 +156,11 @@ bench-cpu: build ## steps of a made-up model against their floors: products alon
 	  bin/inkling-run bench --synth inkling-mid --type $$type --device cpu $(if $(THREADS),-t $(THREADS)) -p 512 -n 1 -d 0 -r 2 --floors && \
 	  bin/inkling-run bench --synth inkling-mid --type $$type --device cpu $(if $(THREADS),-t $(THREADS)) -p 0 -n 1 -d 8192 -r 2 --floors || exit 1; \
 	done
+	go test -run '^$$' -bench '^BenchmarkBias$$' -benchtime 8x ./internal/bench
+	go test -run '^$$' -bench '^BenchmarkOverhead$$' -benchtime 8x ./internal/engine
 	go test -run '^$$' -bench '^BenchmarkSample$$' -benchmem ./internal/engine
 	go test -run '^$$' -bench '^BenchmarkDecode$$' -benchmem ./models/inkling
+	go test -run '^$$' -bench '^BenchmarkStart$$' -benchtime 8x ./cmd/inkling-run
 
 .PHONY: bench
 bench: headers ## all Go benchmarks, five runs each: feed the output to benchstat
