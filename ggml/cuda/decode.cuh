@@ -3,7 +3,7 @@
 // as long as any kernel does.
 #pragma once
 
-#include "launch.cuh"
+#include "fused.cuh"
 
 extern const inkling_fused_op inkling_conv_add_norm; // decodeconv.cu
 extern const inkling_fused_op inkling_qkv;           // decodeqkv.cu

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common.cuh"
+#include "launch.cuh"
 
 // What binding writes into op_params of a node: ggml_custom_op_params first, then
 // what is ours.
@@ -46,3 +47,18 @@ void inkling_fused(ggml_backend_cuda_context & ctx, ggml_tensor * node);
 // How many operations there are: exported by
 // ggml_backend_reg_get_proc_address("inkling_fused_count").
 int32_t inkling_fused_count();
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+// Whether the device, and the code that runs on it, are Hopper's or later.
+static inline bool inkling_is_hopper(int device) {
+    const int cc = ggml_cuda_info().devices[device].cc;
+    return GGML_CUDA_CC_IS_NVIDIA(cc) && ggml_cuda_highest_compiled_arch(cc) >= 900;
+}
+
+// inkling_start on the device and the stream of ctx.
+template <typename... P>
+static void inkling_launch(ggml_backend_cuda_context & ctx, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, P... args) {
+    CUDA_CHECK(inkling_start(inkling_is_hopper(ctx.device), cluster, kernel, grid, block, shared, ctx.stream(), args...));
+}
+#endif

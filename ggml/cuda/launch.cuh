@@ -1,7 +1,8 @@
 // Launches in a chain. A decode step is hundreds of kernels of a few microseconds, of
 // which the start of each costs one or two. On Hopper and later a kernel launched here
 // is put on the multiprocessors while the one before it ends, and does what needs no
-// result of it, such as reading weights, before inkling_wait.
+// result of it, such as reading weights, before inkling_wait (programmatic dependent
+// launch of CUDA).
 //
 // What inkling_wait waits for is the end of the kernel before, whose own wait was for
 // the one before that: so all that is older is complete as well, also before the wait,
@@ -9,7 +10,9 @@
 // after that. Elsewhere both are nothing, and the launch an ordinary one.
 #pragma once
 
-#include "fused.cuh"
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+#include <cuda_runtime.h>
 
 // All before it in the stream is complete and visible.
 static __device__ __forceinline__ void inkling_wait() {
@@ -26,35 +29,32 @@ static __device__ __forceinline__ void inkling_release() {
 #endif
 }
 
-// Whether the device and the code that runs on it know chains and clusters.
-static inline bool inkling_is_hopper(int device) {
-    const int cc = ggml_cuda_info().devices[device].cc;
-    return GGML_CUDA_CC_IS_NVIDIA(cc) && ggml_cuda_highest_compiled_arch(cc) >= 900;
-}
-
-// A launch that takes its turn in the chain; of Hopper alone the blocks of a row of the
-// grid can be a cluster.
+// Launches kernel, in the chain if its code and the device are Hopper's or later. Of
+// these alone the cluster blocks of a row of the grid can be a cluster; 1: none.
 template <typename... P>
-static void inkling_launch(ggml_backend_cuda_context & ctx, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, P... args) {
+static cudaError_t inkling_start(bool hopper, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream, P... args) {
     cudaLaunchConfig_t config = {};
     config.gridDim          = grid;
     config.blockDim         = block;
     config.dynamicSmemBytes = shared;
-    config.stream           = ctx.stream();
+    config.stream           = stream;
     cudaLaunchAttribute attrs[2] = {};
     config.attrs = attrs;
+#if CUDART_VERSION >= 12030 // before, graphs of such launches could not be recorded
     static const bool chained = getenv("INKLING_CHAIN") != nullptr; // measured before it is kept
-    if (chained && inkling_is_hopper(ctx.device)) {
+    if (hopper && chained) {
         auto & chain = attrs[config.numAttrs++];
         chain.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         chain.val.programmaticStreamSerializationAllowed = 1;
     }
-    if (cluster > 1) {
+#endif
+    if (hopper && cluster > 1) {
         auto & blocks = attrs[config.numAttrs++];
         blocks.id = cudaLaunchAttributeClusterDimension;
         blocks.val.clusterDim.x = cluster;
         blocks.val.clusterDim.y = 1;
         blocks.val.clusterDim.z = 1;
     }
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args...));
+    return cudaLaunchKernelEx(&config, kernel, args...);
 }
+#endif
