@@ -8,6 +8,7 @@ import (
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
 	"github.com/inkling-go/inkling/internal/testutil"
+	"github.com/inkling-go/inkling/internal/tinymodel"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -24,9 +25,9 @@ func TestFusedSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cpu.Close)
-	for name, file := range map[string]*gguf.File{"random": openGGUF(t, randomFiles(t).Model), "trained": openGGUF(t, tinyFiles(t).Model)} {
+	for name, files := range map[string]func(testing.TB) tinymodel.Files{"random": randomFiles, "trained": tinyFiles} {
 		for _, kv := range []binding.DType{binding.F32, binding.F16} {
-			t.Run(fmt.Sprint(name, "/", kv), func(t *testing.T) { testFusedSteps(t, file, be, cpu, kv) })
+			t.Run(fmt.Sprint(name, "/", kv), func(t *testing.T) { testFusedSteps(t, openGGUF(t, files(t).Model), be, cpu, kv) })
 		}
 	}
 }
