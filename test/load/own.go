@@ -31,6 +31,10 @@ func ownQueries() []*query {
 			"response_format": fields{"type": "json_schema", "json_schema": fields{"name": "timer", "strict": true, "schema": schema}},
 		}),
 		chat("regex", fields{"messages": user("Hi there!"), "regex": "(one|two|three)( (four|five)){20}"}),
+		chat("a call that has to be", fields{
+			"messages": user("What is the capital of France?"), "tool_choice": "required", "parallel_tool_calls": false,
+			"tools": []fields{{"type": "function", "function": fields{"name": "set_timer", "description": "Start a timer.", "parameters": schema}}},
+		}),
 		chat("long prompt", fields{"messages": user(facts.String() + "Where is the blue book?")}),
 		chat("penalties", fields{"messages": user("What is the capital of France?"), "frequency_penalty": 0.5, "presence_penalty": 0.5}),
 		{

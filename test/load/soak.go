@@ -84,7 +84,7 @@ func soakQueries(ctx context.Context, o *options, s *server) ([]*query, error) {
 		if q.want, _, err = q.ask(ctx, http.DefaultClient, s.url); err != nil {
 			return nil, fmt.Errorf("%s, alone: %w", q.name, err)
 		}
-		if q.want.content == "" {
+		if q.want.content == "" && q.want.calls == "" {
 			return nil, fmt.Errorf("%s, alone: no answer", q.name)
 		}
 		for range 10 { // as often as others of their kind
