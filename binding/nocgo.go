@@ -402,7 +402,9 @@ func (g *Graph) Ops() map[string]int { panic(errNoCgo) }
 
 func (g *Graph) Only(ops ...string) (*Subgraph, error) { return *new(*Subgraph), errNoCgo }
 
-type Subgraph struct{}
+type Subgraph struct {
+	*Graph
+}
 
 func (s *Subgraph) Close() { panic(errNoCgo) }
 

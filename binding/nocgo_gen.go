@@ -88,7 +88,7 @@ func generic(out *bytes.Buffer, fset *token.FileSet, d *ast.GenDecl) {
 				continue
 			}
 			if st, ok := s.Type.(*ast.StructType); ok {
-				st.Fields.List = slices.DeleteFunc(st.Fields.List, func(f *ast.Field) bool { return len(f.Names) == 0 || !f.Names[0].IsExported() })
+				st.Fields.List = slices.DeleteFunc(st.Fields.List, func(f *ast.Field) bool { return !ast.IsExported(fieldName(fset, f)) })
 				if len(st.Fields.List) == 0 {
 					s.Type = ast.NewIdent("struct{}") // on one line, as gofumpt has it
 				}
@@ -109,6 +109,14 @@ func generic(out *bytes.Buffer, fset *token.FileSet, d *ast.GenDecl) {
 			fmt.Fprintf(out, "%s %s\n\n", d.Tok, text(fset, s))
 		}
 	}
+}
+
+// fieldName is the name of a field, of an embedded one that of its type.
+func fieldName(fset *token.FileSet, f *ast.Field) string {
+	if len(f.Names) == 0 {
+		return strings.TrimPrefix(text(fset, f.Type), "*")
+	}
+	return f.Names[0].Name
 }
 
 // function writes an exported function or method that has no result.
