@@ -45,8 +45,8 @@ static void decode_launch(const band_decode_args & a, int seqs, cudaStream_t str
     const auto kernel = band_decode<type, head_dim, tiles, decode_warps, stages>;
     CUDA_SET_SHARED_MEMORY_LIMIT(kernel, shared);
     const int groups = (a.n*(a.n_head/a.n_head_kv) + 8*tiles - 1)/(8*tiles);
-    kernel<<<dim3(a.splits, groups*a.n_head_kv, seqs), 32*decode_warps, shared, stream>>>(a);
-    CUDA_CHECK(cudaGetLastError());
+    const bool sm_90 = ggml_cuda_info().devices[ggml_cuda_get_device()].cc >= 900;
+    CUDA_CHECK(inkling_start(sm_90, 1, kernel, dim3(a.splits, groups*a.n_head_kv, seqs), 32*decode_warps, shared, stream, a));
 }
 
 template <cell_type type, int head_dim>
@@ -91,7 +91,7 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
     a.d_rel     = r->ne[0];
     a.scale     = inkling_float(p.args[0]);
     a.ring      = p.args[1];
-    a.window    = p.args[2] > 0 ? p.args[2] : INT_MAX;
+    a.window    = p.args[2] > 0 ? p.args[2] : no_window;
     a.extent    = p.args[3];
     a.cells     = k->ne[1];
 
@@ -99,7 +99,7 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
     const int tiles = decode_tiles(int64_t(n)*n_head/n_head_kv), rows = 8*tiles;
     const int groups = (n*(n_head/n_head_kv) + rows - 1)/rows;
     const int64_t blocks = int64_t(groups)*n_head_kv*seqs;
-    const int keys = a.window == INT_MAX ? a.cells : std::min(a.cells, a.window + n - 1);
+    const int keys = a.window == no_window ? a.cells : std::min(a.cells, a.window + n - 1);
     const int64_t wanted = 2*ggml_cuda_info().devices[ctx.device].nsm/blocks;
     a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + 16*decode_warps - 1)/(16*decode_warps)));
 

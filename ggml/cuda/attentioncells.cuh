@@ -10,13 +10,15 @@
 
 namespace inkling {
 
+constexpr int no_window = INT_MAX/2; // more than any distance
+
 enum class cell_type { f16, bf16, q8_0, f32 };
 
 // How many F16 values a cached one takes: F32 is the sum of two.
 constexpr __host__ __device__ int cell_planes(cell_type type) { return type == cell_type::f32 ? 2 : 1; }
 
-// A tile of n cells x head_dim. 16 bytes of a row are moved by the row modulo 8, so that
-// neither ldmatrix nor stores meet in a bank.
+// A tile of n cells x head_dim, aligned to a row. 16 bytes of a row are moved by the row
+// modulo 8, so that neither ldmatrix nor stores meet in a bank.
 template <cell_type type, int head_dim, int n>
 struct cell_tile {
     static constexpr int planes = cell_planes(type);
@@ -26,6 +28,16 @@ struct cell_tile {
 
     static __device__ __forceinline__ char * at(char * tile, int plane, int row, int chunk) {
         return tile + ((plane*n + row)*chunks + (chunk ^ row % 8))*16;
+    }
+
+    // For the fragment of 16 rows from row on and 16 columns from 16x on: the address that
+    // load_tiles takes is the one given here, with 32x flipped in (XOR). The rows are those
+    // of a; transposed, they are its columns.
+    static __device__ __forceinline__ unsigned fragment(const char * tile, int plane, int row, int lane) {
+        return shared_address(tile) + (plane*n + row + lane%16)*chunks*16 + (lane/16 ^ lane%8)*16;
+    }
+    static __device__ __forceinline__ unsigned fragment_transposed(const char * tile, int plane, int row, int lane) {
+        return shared_address(tile) + (plane*n + row + lane%8 + lane/16*8)*chunks*16 + (lane/8%2 ^ lane%8)*16;
     }
 
     // Copies the chunk of a cell at src, or zeros. F16 arrives with the group of copies
@@ -104,6 +116,10 @@ struct merged {
         }
         const float w = exp2f(part.x - top);
         sum += w*part.y;
+        add(w, x);
+    }
+
+    __device__ __forceinline__ void add(float w, float4 x) {
         o.x += w*x.x, o.y += w*x.y, o.z += w*x.z, o.w += w*x.w;
     }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attentioncells.cuh"
+#include "launch.cuh"
 #include "mma16.cuh"
 
 namespace inkling {
@@ -26,7 +27,7 @@ struct band_decode_args {
 
     int   n, n_head, n_head_kv, d_rel;
     int   extent;  // distances that have a bias
-    int   window;  // distances that are seen; INT_MAX without a window
+    int   window;  // distances that are seen; no_window without one
     int   ring;    // position p is in cell p mod ring; 0: in cell p
     int   cells;
     int   splits;  // blocks that share the keys of a sequence, at most
@@ -55,7 +56,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
     constexpr float log2e = 1.44269504f;
     using tile = cell_tile<type, head_dim, keys>;
 
-    extern __shared__ char shared[];
+    extern __shared__ __align__(256) char shared[];
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int seq = blockIdx.z, head_kv = blockIdx.y % a.n_head_kv, group = blockIdx.y / a.n_head_kv;
@@ -68,10 +69,11 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
     const bool idle = first < 0 || first > INT_MAX/2;
     const int last_position = a.ring > 0 ? INT_MAX : a.cells;
     const int end = idle ? 0 : min(first + a.n, last_position);
-    const int begin = idle ? 0 : max(0, a.window == INT_MAX ? 0 : first - a.window + 1);
+    const int begin = idle ? 0 : max(0, a.window == no_window ? 0 : first - a.window + 1);
     const int chunk = max((end - begin + a.splits - 1)/a.splits + keys*warps - 1, 0)/(keys*warps)*(keys*warps);
     const int used = end > begin ? (end - begin + chunk - 1)/chunk : 1; // blocks that have positions
     if (blockIdx.x >= used) {
+        inkling_wait(); inkling_release();
         return;
     }
     const int p0 = begin + blockIdx.x*chunk, p1 = min(p0 + chunk, end);
@@ -90,9 +92,21 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         }
         copy_commit();
     };
+    // Cells of earlier steps are there before the kernel that fills this step's is done.
+    int fetched = 0;
 #pragma unroll
     for (int s = 0; s < stages - 1; s++) {
-        fetch(p0 + (warp + s*warps)*keys, s);
+        if (const int p = p0 + (warp + s*warps)*keys; p + keys <= first) {
+            fetch(p, s);
+            fetched++;
+        }
+    }
+    inkling_wait(); inkling_release();
+#pragma unroll
+    for (int s = 0; s < stages - 1; s++) {
+        if (s >= fetched) {
+            fetch(p0 + (warp + s*warps)*keys, s);
+        }
     }
 
     // Row (lane/4) of each tile of rows, of which this lane holds columns of q and r
@@ -162,7 +176,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
             uint32_t f[planes][4];
 #pragma unroll
             for (int plane = 0; plane < planes; plane++) {
-                load_tiles(f[plane], tile::at(at, plane, lane%16, 2*x + lane/16));
+                load_tiles(f[plane], tile::fragment(at, plane, 0, lane) ^ 32*x);
             }
 #pragma unroll
             for (int t = 0; t < tiles; t++) {
@@ -253,7 +267,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
             uint32_t f[planes][4];
 #pragma unroll
             for (int plane = 0; plane < planes; plane++) {
-                load_tiles_transposed(f[plane], tile::at(at + tile::bytes, plane, lane%8 + lane/16*8, 2*x + lane/8%2));
+                load_tiles_transposed(f[plane], tile::fragment_transposed(at + tile::bytes, plane, 0, lane) ^ 32*x);
             }
 #pragma unroll
             for (int t = 0; t < tiles; t++) {
@@ -337,14 +351,39 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         return;
     }
     __threadfence();
+    // The weights of the parts first, all of them read at once.
+    float * const weight = (float *) shared; // [rows][used], then sums [rows]
+    for (int row = warp; row < n_rows; row += warps) {
+        float high = -INFINITY, all = 0;
+        for (int x = lane; x < used; x += 32) {
+            high = fmaxf(high, __ldcg(a.sums + (part + x)*rows + row).x);
+        }
+#pragma unroll
+        for (int lanes = 1; lanes < 32; lanes *= 2) {
+            high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, lanes));
+        }
+        for (int x = lane; x < used; x += 32) {
+            const float2 one = __ldcg(a.sums + (part + x)*rows + row);
+            const float w = one.x == -INFINITY ? 0 : exp2f(one.x - high);
+            weight[row*used + x] = w;
+            all += w*one.y;
+        }
+#pragma unroll
+        for (int lanes = 1; lanes < 32; lanes *= 2) {
+            all += __shfl_xor_sync(0xffffffff, all, lanes);
+        }
+        if (lane == 0) {
+            weight[rows*used + row] = all;
+        }
+    }
+    __syncthreads();
     for (int row = threadIdx.x/quads; row < n_rows; row += at_once) {
         merged m;
-        for (int x = 0; x < used; x++) {
-            m.highest(__ldcg(a.sums + (part + x)*rows + row).x);
-        }
+        m.sum = weight[rows*used + row];
+        const float * const from = a.parts + (part*rows + row)*head_dim + d;
 #pragma unroll 8
         for (int x = 0; x < used; x++) {
-            m.add(__ldcg(a.sums + (part + x)*rows + row), __ldcg((const float4 *) (a.parts + ((part + x)*rows + row)*head_dim + d)));
+            m.add(weight[row*used + x], __ldcg((const float4 *) (from + int64_t(x)*rows*head_dim)));
         }
         write(row, d, m);
     }

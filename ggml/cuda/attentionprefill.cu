@@ -89,7 +89,7 @@ static void prefill_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node)
     a.d_rel     = r->ne[0];
     a.scale     = inkling_float(p.args[0]);
     a.ring      = p.args[1];
-    a.window    = p.args[2] > 0 ? p.args[2] : INT_MAX;
+    a.window    = p.args[2] > 0 ? p.args[2] : no_window;
     a.extent    = p.args[3];
     a.first     = p.args[4];
     a.fresh     = INT_MAX;
@@ -104,7 +104,7 @@ static void prefill_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node)
     // Two blocks fit on a multiprocessor. Keys are shared out where that fills them.
     const int rows = 8*prefill_tiles*prefill_warps, G = a.n_head/a.n_head_kv;
     const int64_t blocks = int64_t((a.n*G + rows - 1)/rows)*a.n_head_kv;
-    const int64_t keys = std::min<int64_t>(a.first + a.n, a.window == INT_MAX ? INT_MAX : a.window + rows/G);
+    const int64_t keys = std::min<int64_t>(a.first + a.n, a.window == no_window ? INT_MAX : a.window + rows/G);
     const int64_t most = std::min<int64_t>(prefill_splits, keys/(4*prefill_keys));
     const int splits = std::max<int64_t>(1, std::min<int64_t>(2*ggml_cuda_info().devices[ctx.device].nsm/blocks, most));
 

@@ -26,15 +26,21 @@ struct band_prefill_args {
     int   first;  // position of the first row
     int   fresh;  // INT_MAX if all keys are in k
     int   extent; // distances that have a bias
-    int   window; // distances that are seen; INT_MAX without a window
+    int   window; // distances that are seen; no_window without one
     int   ring;   // position p < fresh is in cell p mod ring; 0: in cell p
     float scale;  // of q·k
 };
 
+// Rows of proj that the keys of a stage meet: whole 256 bytes of them.
+template <int tiles, int warps, int keys>
+constexpr __host__ __device__ int band_prefill_proj_rows(int G) {
+    return (keys + (8*tiles*warps - 1)/G + 2 + 7)/8*8;
+}
+
 // Shared memory of a block of band_prefill, G query heads a kv head.
 template <cell_type type, int head_dim, int tiles, int warps, int keys, int stages>
 constexpr int band_prefill_shared(int G) {
-    return stages*(2*cell_tile<type, head_dim, keys>::bytes + (keys + (8*tiles*warps - 1)/G + 2)*32);
+    return stages*(2*cell_tile<type, head_dim, keys>::bytes + band_prefill_proj_rows<tiles, warps, keys>(G)*32);
 }
 
 // Attention of n rows of one sequence. A block takes warps*tiles*8 of the n*G rows of a
@@ -48,8 +54,8 @@ constexpr int band_prefill_shared(int G) {
 // it by 2^slack, so that most tiles need no exchange between lanes.
 //
 // grid: rows of a kv head over those of a block, n_head_kv, splits
-template <cell_type type, int head_dim, int tiles, int warps, int keys, int stages>
-static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_prefill_args a) {
+template <cell_type type, int head_dim, int tiles, int warps, int keys, int stages, int ks = 2, int blocks = 2>
+static __global__ void __launch_bounds__(32*warps, blocks) band_prefill(const band_prefill_args a) {
 #if __CUDA_ARCH__ >= 800
     constexpr int rows  = 8*tiles; // of a warp
     constexpr int steps = head_dim/16;
@@ -57,7 +63,7 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
     using tile = cell_tile<type, head_dim, keys>;
     static_assert(tile::planes == 1, "one product a value");
 
-    extern __shared__ char shared[];
+    extern __shared__ __align__(256) char shared[];
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int head_kv = blockIdx.y, G = a.n_head/a.n_head_kv;
@@ -67,7 +73,7 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
     // Positions of the block's rows and of the warp's, and those that the block sees.
     const int block_from = a.first + block_row/G, block_to = a.first + min((block_row + rows*warps - 1)/G, a.n - 1);
     const int from = a.first + row0/G, to = n_rows > 0 ? a.first + (row0 + n_rows - 1)/G : -1;
-    int begin = a.window == INT_MAX ? 0 : max(0, block_from - a.window + 1);
+    int begin = a.window == no_window ? 0 : max(0, block_from - a.window + 1);
     int end = block_to + 1;
     { // this block's share
         const int chunk = ((end - begin + gridDim.z - 1)/gridDim.z + keys - 1)/keys*keys;
@@ -75,7 +81,7 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
         end = min(end, begin + chunk);
     }
 
-    const int proj_rows = keys + (rows*warps - 1)/G + 2;
+    const int proj_rows = band_prefill_proj_rows<tiles, warps, keys>(G);
     const int stage_bytes = 2*tile::bytes + proj_rows*32;
     const char * const k = a.k + head_kv*a.k2, * const v = a.v + head_kv*a.v2;
     const char * const k_new = a.k_new + head_kv*a.k2_new, * const v_new = a.v_new + head_kv*a.v2_new;
@@ -139,10 +145,12 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
     }
 
     float o[steps][tiles][4] = {};
-    float top[tiles][2], sum[tiles][2];
+    // A row's top is finite from the beginning, so that one that saw nothing yet needs
+    // no care; what is left of it then is 0.
+    float top[tiles][2], limit[tiles][2], sum[tiles][2];
 #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        top[t][0] = top[t][1] = -INFINITY;
+        top[t][0] = top[t][1] = limit[t][0] = limit[t][1] = -1e30f;
         sum[t][0] = sum[t][1] = 0;
     }
 
@@ -155,54 +163,75 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
         stage = stage == stages - 1 ? 0 : stage + 1;
 
 #pragma unroll 1
-        for (int key = 0; key < keys; key += 16) {
-            const int p = block_p + key;
-            if (p > to || from - (p + 15) >= a.window) {
+        for (int key = 0; key < keys; key += 16*ks) {
+            const int p = block_p + key, last = p + 16*ks - 1;
+            if (p > to || from - last >= a.window) {
                 continue; // no row of the warp sees any
             }
-            float s[tiles][4] = {};
+            // Scores of ks times 16 keys x 8 rows a tile, to the base 2.
+            float s[ks][tiles][4] = {};
+            const unsigned k_at = tile::fragment(at, 0, key, lane);
 #pragma unroll
             for (int x = 0; x < steps; x++) {
-                uint32_t f[4];
-                load_tiles(f, tile::at(at, 0, key + lane%16, 2*x + lane/16));
 #pragma unroll
-                for (int t = 0; t < tiles; t++) {
-                    multiply(s[t], f, q[t][x][0], q[t][x][1]);
+                for (int y = 0; y < ks; y++) {
+                    uint32_t f[4];
+                    load_tiles(f, (k_at + y*16*head_dim*2) ^ 32*x);
+#pragma unroll
+                    for (int t = 0; t < tiles; t++) {
+                        multiply(s[y][t], f, q[t][x][0], q[t][x][1]);
+                    }
                 }
             }
-            if (from - (p + 15) < a.extent) {
+            if (from - last < a.extent) {
                 // Of row i: the distance to key p + lane%16, from that of row 0 of the stage.
-                const int base = keys - 1 - key - lane%16 + block_row/G*-1;
+                const int base = keys - 1 - key - lane%16 - block_row/G;
+                const unsigned proj_at = shared_address(at + 2*tile::bytes);
 #pragma unroll
                 for (int t = 0; t < tiles; t++) {
                     const int mine = (row0 + t*8 + lane/4)/G, until = (row0 + min(t*8 + 7, n_rows - 1))/G;
                     for (int i = (row0 + t*8)/G; i <= until; i++) {
-                        const int row = base + i;
-                        uint32_t f[4];
-                        load_tiles(f, at + 2*tile::bytes + row*32 + (lane/16 ^ row/4%2)*16);
                         const uint32_t keep = mine == i ? 0xffffffff : 0;
-                        multiply(s[t], f, r[t][0] & keep, r[t][1] & keep);
+#pragma unroll
+                        for (int y = 0; y < ks; y++) {
+                            const int row = base + i - 16*y;
+                            uint32_t f[4];
+                            load_tiles(f, proj_at + row*32 + (lane/16 ^ row/4%2)*16);
+                            multiply(s[y][t], f, r[t][0] & keep, r[t][1] & keep);
+                        }
                     }
                 }
             }
-            const bool whole = p + 15 <= from && to - p < a.window && p + 15 < end;
+            const bool whole = last <= from && to - p < a.window && last < end;
             if (!whole) {
 #pragma unroll
                 for (int t = 0; t < tiles; t++) {
 #pragma unroll
-                    for (int e = 0; e < 4; e++) {
-                        const int row = t*8 + lane%4*2 + e%2, k = p + lane/4 + e/2*8;
-                        const int distance = a.first + (row0 + row)/G - k;
-                        s[t][e] = row < n_rows && k < end && distance >= 0 && distance < a.window ? s[t][e] : -INFINITY;
+                    for (int e = 0; e < 2; e++) {
+                        const int row = t*8 + lane%4*2 + e;
+                        // What the row sees, from the lane's first key on.
+                        const int position = row < n_rows ? a.first + (row0 + row)/G : -1;
+                        const int high = min(position, end - 1) - p - lane/4, low = position - a.window - p - lane/4;
+#pragma unroll
+                        for (int y = 0; y < 2*ks; y++) {
+                            float & x = s[y/2][t][e + y%2*2];
+                            x = 8*y <= high && 8*y > low ? x : -INFINITY;
+                        }
                     }
                 }
             }
+            float high[tiles][2];
             bool exceeds = false;
 #pragma unroll
             for (int t = 0; t < tiles; t++) {
 #pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    exceeds |= s[t][e] > top[t][e%2] + slack;
+                for (int e = 0; e < 2; e++) {
+                    high[t][e] = fmaxf(s[0][t][e], s[0][t][e + 2]);
+#pragma unroll
+                    for (int y = 1; y < ks; y++) {
+                        high[t][e] = fmaxf(high[t][e], fmaxf(s[y][t][e], s[y][t][e + 2]));
+                    }
+                    exceeds |= high[t][e] > limit[t][e];
                 }
             }
             if (__any_sync(0xffffffff, exceeds)) {
@@ -210,41 +239,49 @@ static __global__ void __launch_bounds__(32*warps, 2) band_prefill(const band_pr
                 for (int t = 0; t < tiles; t++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
-                        float high = fmaxf(s[t][e], s[t][e + 2]);
 #pragma unroll
                         for (int lanes = 4; lanes < 32; lanes *= 2) {
-                            high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, lanes));
+                            high[t][e] = fmaxf(high[t][e], __shfl_xor_sync(0xffffffff, high[t][e], lanes));
                         }
-                        high = fmaxf(high, top[t][e]);
-                        const float shrink = high == -INFINITY ? 1 : exp2f(top[t][e] - high);
-                        top[t][e] = high;
-                        sum[t][e] *= shrink;
+                        if (high[t][e] > limit[t][e]) {
+                            const float shrink = exp2f(top[t][e] - high[t][e]); // 0 at first
+                            top[t][e] = high[t][e];
+                            limit[t][e] = high[t][e] + slack;
+                            sum[t][e] *= shrink;
 #pragma unroll
-                        for (int x = 0; x < steps; x++) {
-                            o[x][t][e]     *= shrink;
-                            o[x][t][e + 2] *= shrink;
+                            for (int x = 0; x < steps; x++) {
+                                o[x][t][e]     *= shrink;
+                                o[x][t][e + 2] *= shrink;
+                            }
                         }
                     }
                 }
             }
-            uint32_t w[tiles][2];
+            uint32_t w[ks][tiles][2];
 #pragma unroll
             for (int t = 0; t < tiles; t++) {
 #pragma unroll
-                for (int e = 0; e < 4; e++) { // a row that saw nothing yet has no top to take off
-                    s[t][e] = exp2f(s[t][e] - (top[t][e%2] == -INFINITY ? 0 : top[t][e%2]));
-                    sum[t][e%2] += s[t][e];
+                for (int y = 0; y < ks; y++) {
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        s[y][t][e] = exp2f(s[y][t][e] - top[t][e%2]);
+                        sum[t][e%2] += s[y][t][e];
+                    }
+                    w[y][t][0] = transposed_tile(packed(s[y][t][0], s[y][t][1]));
+                    w[y][t][1] = transposed_tile(packed(s[y][t][2], s[y][t][3]));
                 }
-                w[t][0] = transposed_tile(packed(s[t][0], s[t][1]));
-                w[t][1] = transposed_tile(packed(s[t][2], s[t][3]));
             }
+            const unsigned v_at = tile::fragment_transposed(at + tile::bytes, 0, key, lane);
 #pragma unroll
-            for (int x = 0; x < steps; x++) {
-                uint32_t f[4];
-                load_tiles_transposed(f, tile::at(at + tile::bytes, 0, key + lane%8 + lane/16*8, 2*x + lane/8%2));
+            for (int y = 0; y < ks; y++) {
 #pragma unroll
-                for (int t = 0; t < tiles; t++) {
-                    multiply(o[x][t], f, w[t][0], w[t][1]);
+                for (int x = 0; x < steps; x++) {
+                    uint32_t f[4];
+                    load_tiles_transposed(f, (v_at + y*16*head_dim*2) ^ 32*x);
+#pragma unroll
+                    for (int t = 0; t < tiles; t++) {
+                        multiply(o[x][t], f, w[y][t][0], w[y][t][1]);
+                    }
                 }
             }
         }

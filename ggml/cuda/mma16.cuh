@@ -33,15 +33,16 @@ template <int n> static __device__ __forceinline__ void copy_wait() {
     asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory");
 }
 
-// Four 8 x 8 tiles; lanes 8i to 8i+7 give the addresses of the rows of tile i.
-static __device__ __forceinline__ void load_tiles(uint32_t (&x)[4], const void * row) {
+// Four 8 x 8 tiles; lanes 8i to 8i+7 give the addresses in shared memory of the rows of
+// tile i.
+static __device__ __forceinline__ void load_tiles(uint32_t (&x)[4], unsigned row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared_address(row)) : "memory");
+        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(row) : "memory");
 }
 
-static __device__ __forceinline__ void load_tiles_transposed(uint32_t (&x)[4], const void * row) {
+static __device__ __forceinline__ void load_tiles_transposed(uint32_t (&x)[4], unsigned row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared_address(row)) : "memory");
+        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(row) : "memory");
 }
 
 // An 8 x 8 tile held as c fragments are becomes one held as b fragments are.
