@@ -32,15 +32,15 @@ func eachDevice(t *testing.T, f func(t *testing.T, be *binding.Backend)) {
 
 // bench builds one graph with persistent tensors and inputs, and runs it.
 type bench struct {
-	t   *testing.T
+	t   testing.TB
 	mem *binding.Memory
 	g   *binding.Graph
 	rng *rand.Rand
 	set []func()
 }
 
-func newBench(t *testing.T, be *binding.Backend) *bench {
-	b := &bench{t: t, mem: be.NewMemory(16), g: be.NewGraph(2048), rng: rand.New(rand.NewPCG(1, 2))}
+func newBench(t testing.TB, be *binding.Backend) *bench {
+	b := &bench{t: t, mem: be.NewMemory(64), g: be.NewGraph(2048), rng: rand.New(rand.NewPCG(1, 2))}
 	t.Cleanup(func() { b.g.Close(); b.mem.Close() })
 	return b
 }
@@ -97,8 +97,9 @@ func (b *bench) inputI64(x []int64, ne ...int64) *binding.Tensor {
 	return p
 }
 
-// run computes outs and fails if the device lacks a kernel for any node.
-func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
+// ready gives the graph of outs memory and data; step computes it. It fails if the
+// device lacks a kernel for any node.
+func (b *bench) ready(outs ...*binding.Tensor) (step, done func()) {
 	b.t.Helper()
 	for _, o := range outs {
 		b.g.Output(o)
@@ -113,16 +114,26 @@ func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
 		b.t.Fatal(err)
 	}
 	al := b.g.Backend().NewAllocator()
-	defer al.Close()
 	if err := b.g.Alloc(al); err != nil {
+		al.Close()
 		b.t.Fatal(err)
 	}
 	for _, s := range b.set {
 		s()
 	}
-	if err := b.g.Compute(); err != nil {
-		b.t.Fatal(err)
-	}
+	return func() {
+		if err := b.g.Compute(); err != nil {
+			b.t.Fatal(err)
+		}
+	}, al.Close
+}
+
+// run computes outs once.
+func (b *bench) run(outs ...*binding.Tensor) [][]float32 {
+	b.t.Helper()
+	step, done := b.ready(outs...)
+	defer done()
+	step()
 	var res [][]float32
 	for _, o := range outs {
 		x := make([]float32, o.Elems())

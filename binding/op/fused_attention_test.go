@@ -33,7 +33,7 @@ func (d *bandData) round(t *testing.T, kv binding.DType) {
 }
 
 // encoded gives rows of cols values in type kv; BF16 is cut off.
-func encoded(t *testing.T, kv binding.DType, x []float32, cols int64) []byte {
+func encoded(t testing.TB, kv binding.DType, x []float32, cols int64) []byte {
 	t.Helper()
 	switch kv {
 	case binding.F16:
