@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -48,6 +49,7 @@ type Panel struct {
 	YLabel string
 	Places []string
 	Lines  []Line
+	Values bool // written at their points, in SVG
 }
 
 // x is where place i stands.
@@ -112,6 +114,9 @@ func (p *Panel) svg(b *bytes.Buffer) {
 			fmt.Fprintf(&path, "%c%.1f %.1f", command, p.x(j), p.y(v, lo, hi))
 			if l.Colour != Ink {
 				fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>`+"\n", p.x(j), p.y(v, lo, hi), l.Colour)
+			}
+			if p.Values {
+				text(p.x(j), p.y(v, lo, hi)-7, `text-anchor="middle"`, strconv.FormatFloat(v, 'g', 4, 64))
 			}
 		}
 		fmt.Fprintf(b, `<path d="%s" %s/>`+"\n", path.String(), style)

@@ -86,3 +86,19 @@ func TestPNG(t *testing.T) {
 		}
 	}
 }
+
+// TestValues: numbers stand at points if they are asked for.
+func TestValues(t *testing.T) {
+	for _, values := range []bool{false, true} {
+		p := Panel{Places: []string{"1", "4"}, Values: values, Lines: []Line{{Name: "depth", Colour: Colour(0), Y: []float64{42.5, 1905.31}}}}
+		var b bytes.Buffer
+		if err := WriteSVG(&b, "title", []Panel{p}); err != nil {
+			t.Fatal(err)
+		}
+		for _, number := range []string{">42.5<", ">1905<"} {
+			if strings.Contains(b.String(), number) != values {
+				t.Errorf("asked for numbers: %v; %s is there: %v", values, number, !values)
+			}
+		}
+	}
+}

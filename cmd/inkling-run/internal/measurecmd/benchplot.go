@@ -17,7 +17,7 @@ import (
 func throughput(r *benchReport) []plot.Panel {
 	var panels []plot.Panel
 	for _, m := range r.Models {
-		p := plot.Panel{Title: fmt.Sprintf("%s, %d threads, by sequences at once", m.Name, r.Threads), YLabel: "tokens a second, log scale"}
+		p := plot.Panel{Title: fmt.Sprintf("%s, %d threads, by sequences at once", m.Name, r.Threads), YLabel: "tokens a second, log scale", Values: true}
 		at := map[int]int{} // where a number of sequences stands
 		for _, n := range sequencesOf(m.Results) {
 			at[n] = len(p.Places)

@@ -22,7 +22,7 @@ func TestThroughput(t *testing.T) {
 		{Generate: 4, Parallel: 4, Depth: 16, Mean: 5},
 	}}}})
 	want := []plot.Panel{{
-		Title: "m, 2 threads, by sequences at once", YLabel: "tokens a second, log scale", Places: []string{"1", "4"},
+		Title: "m, 2 threads, by sequences at once", YLabel: "tokens a second, log scale", Places: []string{"1", "4"}, Values: true,
 		Lines: []plot.Line{
 			{Name: "depth 0", Colour: plot.Colour(0), Y: []float64{10, 20}},
 			{Name: "depth 16", Colour: plot.Colour(1), Y: []float64{nan, 5}},
