@@ -74,7 +74,7 @@ func buildPlain(b *bench, d *bandData) *binding.Tensor {
 		return b.persistent(binding.F16, make([]float32, d.dh*n*d.nHeadKV), dh, int64(n), hkv)
 	}
 	q := b.input(d.q, dh, int64(d.nQ), int64(d.nHead)) // in whatever order
-	rows := (d.nQ + 63) / 64 * 64 // CUDA reads whole tiles of rows
+	rows := (d.nQ + 63) / 64 * 64                      // CUDA reads whole tiles of rows
 	mask := b.persistent(binding.F16, make([]float32, n*rows), int64(n), int64(rows))
 	return b.g.FlashAttnExt(q, cells(), cells(), mask, 1/float32(d.dh))
 }
