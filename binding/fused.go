@@ -17,6 +17,7 @@ const (
 	FusedConvAddNorm FusedOp = 201 // decode.cu
 	FusedQKV         FusedOp = 202
 	FusedRouter      FusedOp = 203
+	FusedRouting     FusedOp = 204
 
 	FusedProducts    FusedOp = 301 // products.cu
 	FusedExpertsUp   FusedOp = 302

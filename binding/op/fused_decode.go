@@ -107,7 +107,35 @@ func FusedRouter(g *binding.Graph, logits, bias *binding.Tensor, nUsed int, scal
 	if !g.Supports(res) {
 		return nil, nil, false
 	}
-	ids = g.View(g.Bits(res, binding.I32), [4]int64{used, n, 1, 1}, 4*used, 4*used*n, 4*used*n, 0)
-	weights = g.View(res, [4]int64{all, n, 1, 1}, 4*all, 4*all*n, 4*all*n, 4*used*n)
+	ids, weights = choiceOf(g, res, used, all, n)
 	return ids, weights, true
+}
+
+// choiceOf gives the first two parts of a result.
+func choiceOf(g *binding.Graph, res *binding.Tensor, used, all, n int64) (ids, weights *binding.Tensor) {
+	ids = g.View(g.Bits(res, binding.I32), [4]int64{used, n, 1, 1}, 4*used, 4*used*n, 4*used*n, 0)
+	return ids, g.View(res, [4]int64{all, n, 1, 1}, 4*all, 4*all*n, 4*all*n, 4*used*n)
+}
+
+// FusedRouting is the product with the router and FusedRouter of few rows in one
+// launch.
+//
+//	x:       [n_embd, n]                   F32, contiguous; n up to 8
+//	router:  [n_embd, n_expert+n_shared]   F32
+//	bias:    [n_expert]
+//	tickets: [at least 1]                  I32 of persistent memory, zero; the operation leaves zeros
+//	logits:  [n_expert+n_shared, n]
+//	others:  as those of FusedRouter
+func FusedRouting(g *binding.Graph, x, router, bias, tickets *binding.Tensor, nUsed int, scale float32) (logits, ids, weights *binding.Tensor, ok bool) {
+	if !g.Device().Fuses() || tickets == nil {
+		return nil, nil, nil, false
+	}
+	n, used, rows := x.Dim(1), int64(nUsed), router.Dim(1)
+	all := used + rows - bias.Dim(0)
+	res := g.Fused(binding.FusedRouting, binding.F32, [4]int64{(used + all + rows) * n, 1, 1, 1}, []binding.Arg{binding.Arg(nUsed), binding.FloatArg(scale)}, x, router, bias, tickets)
+	if !g.Supports(res) {
+		return nil, nil, nil, false
+	}
+	ids, weights = choiceOf(g, res, used, all, n)
+	return g.View(res, [4]int64{rows, n, 1, 1}, 4*rows, 4*rows*n, 4*rows*n, 4*(used+all)*n), ids, weights, true
 }

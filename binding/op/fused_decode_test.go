@@ -372,3 +372,58 @@ func TestFusedRouterTies(t *testing.T) {
 		closeTo(t, "weights", got[1], want, 1e-6)
 	})
 }
+
+// TestFusedRouting: the product, the choice and the weights, twice, because the
+// tickets must be as they were.
+func TestFusedRouting(t *testing.T) {
+	eachFusing(t, func(t *testing.T, be *binding.Backend) {
+		for _, c := range []struct{ embd, nExpert, nShared, k, n int }{
+			{128, 8, 2, 3, 1}, {256, 8, 2, 2, 5}, {1028, 60, 1, 6, 3}, {4096, 256, 2, 6, 1}, {4096, 256, 2, 6, 8}, {6144, 256, 2, 6, 4}, {8192, 512, 0, 8, 2},
+		} {
+			t.Run(fmt.Sprintf("n_embd %d, %d+%d experts, %d used, %d tokens", c.embd, c.nExpert, c.nShared, c.k, c.n), func(t *testing.T) {
+				b := newBench(t, be)
+				x, router := b.floats(1, int64(c.embd), int64(c.n)), b.floats(0.1, int64(c.embd), int64(c.nExpert+c.nShared))
+				bias := b.floats(0.5, int64(c.nExpert))
+				tickets, err := b.mem.New("tickets", binding.I32, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.set = append(b.set, func() { tickets.SetInt32s(make([]int32, 64)) })
+				operand, weight, shift := b.input(x, int64(c.embd), int64(c.n)), b.persistent(binding.F32, router, int64(c.embd), int64(c.nExpert+c.nShared)), b.persistent(binding.F32, bias, int64(c.nExpert))
+				var outs []*binding.Tensor
+				for range 2 {
+					logits, ids, w, ok := FusedRouting(b.g, operand, weight, shift, tickets, c.k, 2.5)
+					if !ok {
+						t.Fatal("not supported")
+					}
+					outs = append(outs, b.g.Cont(logits), b.g.Cont(ids), b.g.Cont(w))
+				}
+				got := b.run(outs...)
+				var want []float64
+				var logits []float32
+				for row := range c.n {
+					for e := range c.nExpert + c.nShared {
+						sum := 0.0
+						for i := range c.embd {
+							sum += float64(x[row*c.embd+i]) * float64(router[e*c.embd+i])
+						}
+						want, logits = append(want, sum), append(logits, float32(sum))
+					}
+				}
+				wantIDs, wantW := refSinkRouter(logits, bias, c.nShared, c.k, 2.5)
+				byIndex(wantIDs, wantW, c.k)
+				for i := range 2 {
+					closeTo(t, fmt.Sprint("logits: ", i), got[3*i], want, 1e-5) // 8192 terms of up to 0.1
+					byIndex(got[3*i+1], got[3*i+2], c.k)
+					closeTo(t, fmt.Sprint("ids: ", i), got[3*i+1], wantIDs, 0)
+					closeTo(t, fmt.Sprint("weights: ", i), got[3*i+2], wantW, 5e-6)
+				}
+				left := make([]int32, 64)
+				tickets.Int32s(left)
+				if !slices.Equal(left, make([]int32, 64)) {
+					t.Errorf("tickets %v, want zeros", left)
+				}
+			})
+		}
+	})
+}

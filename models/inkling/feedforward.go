@@ -15,17 +15,7 @@ func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor
 		return g.Scale(product(g, d.Down, gated(g, d, b)), w.gscale)
 	}
 	m, k := w.MoE, st.nExpertUsed
-	logits, ok := op.FusedProducts(g, b, m.Router)
-	if !ok {
-		logits = g.MulMatF32(m.Router, b)
-	}
-	g.Tap(logits, "router_logits", i)
-	ids, weights, ok := op.FusedRouter(g, logits, m.Bias, k, st.expertScale*w.gscale)
-	if !ok {
-		ids, weights = op.SinkRouter(g, logits, m.Bias, k, st.expertScale*w.gscale)
-	}
-	g.Tap(ids, "router_indices", i)
-	g.Tap(weights, "router_weights", i)
+	ids, weights := st.route(g, w, i, b)
 
 	if y, ok := op.FusedExperts(g, b, ids, weights, m.Gate, m.Up, m.Down, m.GateShex, m.UpShex, m.DownShex); ok {
 		return y
@@ -35,6 +25,25 @@ func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor
 	shared := st.sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
 	g.Tap(shared, "shared", i)
 	return g.Add(routed, shared)
+}
+
+// route chooses the experts of each row.
+//
+//	ids:     [n_used, n]            I32
+//	weights: [n_used+n_shared, n]   the routed ones in the order of ids, then the shared ones
+func (st *step) route(g *binding.Graph, w *layer, i int, b *binding.Tensor) (ids, weights *binding.Tensor) {
+	m, k, scale := w.MoE, st.nExpertUsed, st.expertScale*w.gscale
+	logits, ids, weights, ok := op.FusedRouting(g, b, m.Router, m.Bias, st.s.layers[i].tickets, k, scale)
+	if !ok {
+		logits = g.MulMatF32(m.Router, b)
+		if ids, weights, ok = op.FusedRouter(g, logits, m.Bias, k, scale); !ok {
+			ids, weights = op.SinkRouter(g, logits, m.Bias, k, scale)
+		}
+	}
+	g.Tap(logits, "router_logits", i)
+	g.Tap(ids, "router_indices", i)
+	g.Tap(weights, "router_weights", i)
+	return ids, weights
 }
 
 // gated is silu(gate b)·up b.
