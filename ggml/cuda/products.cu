@@ -10,51 +10,91 @@ struct inkling_products_args {
     int   type[INKLING_MAX_WEIGHTS];
     int   row_bytes[INKLING_MAX_WEIGHTS];
     int   piece_bytes[INKLING_MAX_WEIGHTS];
+    int   kind[INKLING_MAX_WEIGHTS];
     int   end[INKLING_MAX_WEIGHTS]; // rows up to the end of this weight
     bool  tables;
     const float * x;
     float * dst;
-    int   k, n, rows, pieces;
+    int   k, n, rows, pairs, pieces;
+};
+
+// A pair of rows of a launch.
+struct inkling_products_cursor {
+    int row, which, left; // row of the result; weight; rows of it from here on
+    int piece = 0;
+    int row_bytes;
+    const uint8_t * src;
+
+    __device__ __forceinline__ inkling_products_cursor(const inkling_products_args & a, int pair) {
+        which = 0;
+        int begin = 0;
+        while (which < INKLING_MAX_WEIGHTS - 1 && pair >= (a.end[which] - begin + 1)/2) {
+            pair -= (a.end[which] - begin + 1)/2;
+            begin = a.end[which++];
+        }
+        row       = begin + 2*pair;
+        left      = a.end[which] - row;
+        row_bytes = a.row_bytes[which];
+        src       = a.w[which] + int64_t(2*pair)*row_bytes;
+    }
+
+    __device__ __forceinline__ void next(const inkling_products_args & a) {
+        piece = 0;
+        if (left > 2) {
+            row  += 2;
+            left -= 2;
+            src  += 2*row_bytes;
+            return;
+        }
+        row += left;
+        left = 0;
+        while (left == 0 && which < INKLING_MAX_WEIGHTS - 1) {
+            which++;
+            left      = a.end[which] - row;
+            row_bytes = a.row_bytes[which];
+            src       = a.w[which];
+        }
+    }
 };
 
 // Products with quantised weights.
 //
 //   x:   [k, n]       w_i: [k, end_i - end_i-1]       dst: [rows, n]
 //
-// One block for each SM, up to 16 warps, as much shared memory as the rings take. Rows
-// are dealt to the warps of all blocks in turn. N >= n columns; HELD: the one column
-// stays in registers, and a row is one piece.
+// One block for each SM, up to 16 warps, as much shared memory as the rings take. Each
+// warp of all blocks has an equal share of the pairs of rows, which are neighbours; a
+// weight whose number of rows is odd ends with half a pair. N >= n columns; HELD: the
+// one column stays in registers, and a row is one piece.
 template <int G, int N, bool HELD>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_products_kernel(const __grid_constant__ inkling_products_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
-    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps;
-    const int first = warp*gridDim.x + blockIdx.x;
-    const int rows  = first < a.rows ? (a.rows - first + warps - 1)/warps : 0;
+    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps, number = warp*gridDim.x + blockIdx.x;
+    const int first = int(int64_t(number)*a.pairs/warps);
+    const int pairs = int(int64_t(number + 1)*a.pairs/warps) - first;
     const int pieces = HELD ? 1 : a.pieces;
 
-    const auto unit = [&](const int i) {
-        const int item = HELD ? i : i/pieces;
-        const int row  = first + item*warps;
-        inkling_unit u;
-        u.index = i - item*pieces;
-        int which = 0, begin = 0;
-#pragma unroll
-        for (int j = 0; j < INKLING_MAX_WEIGHTS - 1; j++) {
-            if (row >= a.end[j]) {
-                which = j + 1;
-                begin = a.end[j];
+    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+    inkling_products_cursor ahead(a, first);
+    int pieces_ahead = pairs*pieces;
+    const auto fill = [&]() {
+        if (pieces_ahead > 0) {
+            const int at = HELD ? 0 : ahead.piece*a.piece_bytes[ahead.which];
+            const int bytes = HELD ? ahead.row_bytes : min(a.piece_bytes[ahead.which], ahead.row_bytes - at);
+            uint8_t * slot = ring.fill();
+            inkling_copy(slot, ahead.src + at, bytes);
+            if (ahead.left > 1) {
+                inkling_copy(slot + l.slot_bytes/2, ahead.src + ahead.row_bytes + at, bytes);
+            }
+            pieces_ahead--;
+            if (HELD || ++ahead.piece == pieces) {
+                ahead.next(a);
             }
         }
-        const int at = u.index*a.piece_bytes[which];
-        u.src    = a.w[which] + int64_t(row - begin)*a.row_bytes[which] + at;
-        u.bytes  = min(a.piece_bytes[which], a.row_bytes[which] - at);
-        u.type   = a.type[which];
-        u.groups = min(32*G, a.k/32 - u.index*32*G);
-        u.last   = u.index == pieces - 1;
-        return u;
+        inkling_commit();
     };
-    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
-    inkling_begin(ring, 0, l.stages - 1, rows*pieces, unit);
+    for (int i = 0; i < l.stages - 1; i++) {
+        fill();
+    }
     if (a.tables) {
         inkling_fill_table(shared);
     }
@@ -64,22 +104,34 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     inkling_round<G>(y, a.x, a.k, a.n);
     __syncthreads();
 
-    const auto done = [&](const int i, const float (&sums)[N]) {
-        const int row = first + (HELD ? i : i/pieces)*warps;
-#pragma unroll
-        for (int c = 0; c < N; c++) {
-            if (int(threadIdx.x % WARP_SIZE) == c && c < a.n) {
-                a.dst[int64_t(c)*a.rows + row] = sums[c];
+    const auto work = [&](const auto & x) {
+        inkling_products_cursor now(a, first);
+        for (int i = 0; i < pairs; i++) {
+            float acc[2][N] = {{0.0f}};
+            for (int piece = 0; piece < pieces; piece++) {
+                fill();
+                const uint8_t * slot = ring.take();
+                const int groups = HELD ? a.k/32 : min(32*G, a.k/32 - piece*32*G);
+                inkling_pieces<G>(acc, a.kind[now.which], slot, slot + l.slot_bytes/2, groups, shared, x, piece);
+                __syncwarp(); // all lanes have read the slot
             }
+#pragma unroll
+            for (int c = 0; c < N; c++) {
+                const float sum = inkling_sums(acc[0][c], acc[1][c]);
+                const int r = threadIdx.x % WARP_SIZE/16;
+                if (threadIdx.x % 16 == 0 && c < a.n && r < now.left) {
+                    a.dst[int64_t(c)*a.rows + now.row + r] = sum;
+                }
+            }
+            now.next(a);
         }
     };
     if constexpr (HELD) {
         inkling_held<G> x;
         x.take(y, 0);
-        inkling_stream<G, N>(ring, rows, shared, x, unit, done);
+        work(x);
     } else {
-        const inkling_shared<G> x = {y};
-        inkling_stream<G, N>(ring, rows*pieces, shared, x, unit, done);
+        work(inkling_shared<G>{y});
     }
 }
 
@@ -105,21 +157,16 @@ static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip 
     }
     a.pieces = p.held ? 1 : (a.k/32 + 32*p.groups - 1)/(32*p.groups);
     a.tables = false;
+    a.pairs  = 0;
     int most = 0;
     for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
-        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : a.row_bytes[i]/(a.k/32)*(32*p.groups);
-        if (a.pieces > 1) { // types of blocks of 256 have no whole bytes a group
-            a.piece_bytes[i] = int(int64_t(a.row_bytes[i])*(32*p.groups)/(a.k/32));
-        }
-        most      = std::max(most, a.piece_bytes[i]);
-        a.tables |= a.type[i] == GGML_TYPE_IQ3_XXS;
+        a.kind[i]        = inkling_kind_of(ggml_type(a.type[i]));
+        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : int(int64_t(a.row_bytes[i])*(32*p.groups)/(a.k/32));
+        a.pairs += (a.end[i] - (i > 0 ? a.end[i - 1] : 0) + 1)/2;
+        a.tables = a.tables || a.type[i] == GGML_TYPE_IQ3_XXS;
+        most     = std::max(most, a.piece_bytes[i]);
     }
-    for (int warps = inkling_spread(a.rows, chip.sms); warps >= 4; warps /= 2) {
-        if (inkling_lay_out(p.layout, chip, a.tables, a.pieces*32*p.groups, p.columns, 0, most, warps)) {
-            return true;
-        }
-    }
-    return false;
+    return inkling_spread(p.layout, chip, a.tables, a.pieces*32*p.groups, p.columns, most, a.pairs);
 }
 
 template <int G, int N, bool HELD>
@@ -196,7 +243,7 @@ static bool inkling_products_supports(int device, const ggml_tensor * node) {
             return false;
         }
         rows += w->ne[1];
-        quantised = quantised && inkling_is_quantised(w->type);
+        quantised = quantised && inkling_kind_of(w->type) < INKLING_KINDS;
         floats    = floats && inkling_is_float(w->type);
     }
     if (rows == 0 || rows > INT32_MAX || node->ne[0] != rows || node->ne[1] != x->ne[1] || node->ne[2]*node->ne[3] != 1) {

@@ -27,17 +27,6 @@ struct inkling_layout {
     int bytes() const { return rings + warps*stages*slot_bytes; }
 };
 
-static inline bool inkling_is_quantised(ggml_type type) {
-    switch (type) {
-#define INKLING_CASE(t) case t:
-        INKLING_QUANTISED_TYPES(INKLING_CASE)
-#undef INKLING_CASE
-            return true;
-        default:
-            return false;
-    }
-}
-
 // Groups of a lane when a row of k weights is one piece: 0 if there is no kernel for it.
 static inline int inkling_groups_of_lane(int64_t k) {
     for (int g : {1, 2, 4, 6, 7}) {
@@ -49,30 +38,34 @@ static inline int inkling_groups_of_lane(int64_t k) {
 }
 
 // The layout for pieces of up to piece_bytes and an activation of columns*places
-// groups; false if a ring of two pieces a warp does not fit.
+// groups; false if a ring of two slots a warp does not fit.
 static inline bool inkling_lay_out(inkling_layout & l, const inkling_chip & chip, bool tables, int places, int columns, int extra, int piece_bytes, int warps) {
     l.vectors    = tables ? INKLING_TABLE_BYTES : 0;
     l.extra      = l.vectors + inkling_vectors::bytes(places, columns);
     l.rings      = (l.extra + extra + 127)/128*128;
-    l.slot_bytes = piece_bytes + 16; // reads of whole words end behind the row
+    l.slot_bytes = 2*(piece_bytes + 16); // two rows; reads of whole words end behind each
     l.warps      = warps;
     l.stages     = std::min(INKLING_MAX_STAGES, (int(chip.shared) - l.rings)/(warps*l.slot_bytes));
     return int(chip.shared) > l.rings && l.stages >= 2;
 }
 
-// The number of warps, 10 to 16, with which items are spread most evenly.
-static inline int inkling_spread(int64_t items, int sms) {
-    int best = INKLING_MAX_WARPS;
+// Whether a block of up to most warps can have the layout, and the number of warps with which
+// items are dealt most evenly to those of all blocks.
+static inline bool inkling_spread(inkling_layout & l, const inkling_chip & chip, bool tables, int places, int columns, int piece_bytes, int64_t items) {
     int64_t least = INT64_MAX;
-    for (int warps = INKLING_MAX_WARPS; warps >= 10; warps--) {
-        const int64_t all = int64_t(warps)*sms;
-        const int64_t time = (items + all - 1)/all*all;
+    inkling_layout best = {};
+    for (int warps = INKLING_MAX_WARPS; warps >= 4; warps--) {
+        if (!inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, warps) || (least < INT64_MAX && warps < 10)) {
+            continue;
+        }
+        const int64_t all = int64_t(warps)*chip.sms, time = (items + all - 1)/all*all;
         if (time < least) {
             least = time;
-            best  = warps;
+            best  = l;
         }
     }
-    return best;
+    l = best;
+    return least < INT64_MAX;
 }
 
 // w is a matrix, or a bank of them, that the kernels read in place: whole rows of

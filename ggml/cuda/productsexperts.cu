@@ -6,7 +6,7 @@
 struct inkling_bank {
     const uint8_t * w;
     int64_t expert_bytes;
-    int     row_bytes, type;
+    int     row_bytes, type, kind;
 };
 
 // The experts of every row, by slot: those of ids, then all shared ones. ids is [n_used, n].
@@ -34,65 +34,132 @@ struct inkling_up_args {
     bool tables;
 };
 
+// A warp's place in a launch: rows of x in turn, of each first its share of the shared
+// experts' pairs, since the others are known late, then that of the chosen ones'.
+struct inkling_up_cursor {
+    int t, slot, row;
+    int left;      // pairs of the share from here on
+    bool routed;   // which share
+    int kind, row_bytes;
+    const uint8_t * gate, * up;
+
+    __device__ __forceinline__ void share(const inkling_up_args & a, const int number, const int warps) {
+        const int pairs = (routed ? a.choice.used : a.choice.slots - a.choice.used)*a.ff;
+        const int first = int(int64_t(number)*pairs/warps);
+        left = int(int64_t(number + 1)*pairs/warps) - first;
+        slot = (routed ? 0 : a.choice.used) + first/a.ff;
+        row  = first % a.ff;
+        kind      = routed ? a.gate.kind : a.gate_shared.kind;
+        row_bytes = routed ? a.gate.row_bytes : a.gate_shared.row_bytes;
+    }
+
+    __device__ __forceinline__ void expert(const inkling_up_args & a) {
+        const int64_t at = a.choice.expert(t, slot)*(routed ? a.gate.expert_bytes : a.gate_shared.expert_bytes) + int64_t(row)*row_bytes;
+        gate = (routed ? a.gate.w : a.gate_shared.w) + at;
+        up   = (routed ? a.up.w : a.up_shared.w) + at;
+    }
+
+    // To the first pair of a share that has one; expert follows.
+    __device__ __forceinline__ void settle(const inkling_up_args & a, const int number, const int warps) {
+        while (left == 0 && t < a.n) {
+            t += routed;
+            routed = !routed;
+            share(a, number, warps);
+        }
+    }
+
+    __device__ __forceinline__ void begin(const inkling_up_args & a, const int number, const int warps) {
+        t = 0;
+        routed = false;
+        share(a, number, warps);
+        settle(a, number, warps);
+    }
+
+    template <bool pointers>
+    __device__ __forceinline__ void next(const inkling_up_args & a, const int number, const int warps) {
+        row++;
+        if (--left > 0 && row < a.ff) {
+            gate += row_bytes;
+            up   += row_bytes;
+            return;
+        }
+        if (left > 0) {
+            slot++;
+            row = 0;
+        } else {
+            settle(a, number, warps);
+        }
+        if (pointers && t < a.n) {
+            expert(a);
+        }
+    }
+};
+
 // h = silu(gate x)·up x for all experts of a row.
 //
 //   x: [k, n]       gate, up: [k, ff, ...]       h: [ff, slots, n]
 //
-// One block for each SM, up to 16 warps. The rows of x come in turn, each with all its
-// experts, the shared ones first, as the others are known late; pairs of a gate's row
-// and an up's are dealt to the warps of all blocks. What experts rows have in common
-// is read again, from L2.
+// One block for each SM, up to 16 warps. Each warp of all blocks has an equal share of
+// the pairs of a gate's row and an up's. What rows of x have in common is read again,
+// from L2.
 template <int G>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_up_kernel(const __grid_constant__ inkling_up_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
-    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps;
-    const int first = warp*gridDim.x + blockIdx.x, pairs = a.choice.slots*a.ff;
-    const int units = first < pairs ? 2*((pairs - first + warps - 1)/warps) : 0; // of a row of x
+    const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps, number = warp*gridDim.x + blockIdx.x;
 
-    const auto unit_of = [&](const int t, const int i) {
-        const int pair = first + i/2*warps;
-        const int slot = (pair/a.ff + a.choice.used) % a.choice.slots;
-        const bool is_shared = slot >= a.choice.used;
-        const inkling_bank & bank = i % 2 == 0 ? (is_shared ? a.gate_shared : a.gate) : is_shared ? a.up_shared : a.up;
-        inkling_unit u;
-        u.src    = bank.w + a.choice.expert(t, slot)*bank.expert_bytes + int64_t(pair % a.ff)*bank.row_bytes;
-        u.bytes  = bank.row_bytes;
-        u.type   = bank.type;
-        u.groups = a.k/32;
-        u.index  = 0;
-        u.last   = true;
-        return u;
+    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+    inkling_up_cursor ahead;
+    ahead.begin(a, number, warps);
+    const auto fill = [&]() {
+        if (ahead.t < a.n) {
+            uint8_t * slot = ring.fill();
+            inkling_copy(slot, ahead.gate, ahead.row_bytes);
+            inkling_copy(slot + l.slot_bytes/2, ahead.up, ahead.row_bytes);
+            ahead.next<true>(a, number, warps);
+        }
+        inkling_commit();
     };
-    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
-    const int shared_pairs = (a.choice.slots - a.choice.used)*a.ff;
-    const int known = first < shared_pairs ? min(2*((shared_pairs - first + warps - 1)/warps), l.stages - 1) : 0; // units
-    inkling_begin(ring, 0, known, units, [&](const int i) { return unit_of(0, i); });
+    int filled = 0; // before the choice is known
+    if (ahead.t == 0 && !ahead.routed) {
+        const int known = min(ahead.left - 1, l.stages - 1); // the step behind the last would look at the choice
+        ahead.expert(a);
+        for (; filled < known; filled++) {
+            fill();
+        }
+    }
     if (a.tables) {
         inkling_fill_table(shared);
     }
     inkling_wait();
     inkling_release();
-    inkling_begin(ring, known, l.stages - 1, units, [&](const int i) { return unit_of(0, i); });
+    if (ahead.t < a.n) {
+        ahead.expert(a);
+    }
+    for (; filled < l.stages - 1; filled++) {
+        fill();
+    }
     const inkling_vectors y(shared + l.vectors, 32*G, a.n);
     inkling_round<G>(y, a.x, a.k, a.n);
     __syncthreads();
 
-    for (int t = 0; t < a.n; t++) {
-        const auto unit = [&](const int i) { return unit_of(t, i); };
-        if (t > 0) {
-            inkling_begin(ring, 0, l.stages - 1, units, unit);
+    inkling_up_cursor now;
+    now.begin(a, number, warps);
+    inkling_held<G> x;
+    for (int t = -1; now.t < a.n; now.next<false>(a, number, warps)) {
+        if (now.t != t) {
+            t = now.t;
+            x.take(y, t);
         }
-        inkling_held<G> x;
-        x.take(y, t);
-        float gate = 0.0f;
-        inkling_stream<G, 1>(ring, units, shared, x, unit, [&](const int i, const float (&sum)[1]) {
-            if (i % 2 == 0) {
-                gate = sum[0];
-            } else if (threadIdx.x % WARP_SIZE == 0) {
-                const int pair = (first + i/2*warps + a.choice.used*a.ff) % pairs; // by slot
-                a.h[int64_t(t)*pairs + pair] = gate/(1.0f + expf(-gate))*sum[0];
-            }
-        });
+        fill();
+        const uint8_t * slot = ring.take();
+        float acc[2][1] = {{0.0f}};
+        inkling_pieces<G>(acc, now.kind, slot, slot + l.slot_bytes/2, a.k/32, shared, x, 0);
+        __syncwarp(); // all lanes have read the slot
+        const float sum = inkling_sums(acc[0][0], acc[1][0]);
+        const float up  = __shfl_sync(0xFFFFFFFF, sum, WARP_SIZE/2);
+        if (threadIdx.x % WARP_SIZE == 0) {
+            a.h[(int64_t(t)*a.choice.slots + now.slot)*a.ff + now.row] = sum/(1.0f + expf(-sum))*up;
+        }
     }
 }
 
@@ -120,45 +187,66 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     const int warp = threadIdx.x/WARP_SIZE, slot = warp % a.choice.slots, set = warp/a.choice.slots;
     const int row0 = int(int64_t(blockIdx.x)*a.rows/gridDim.x);
     const int rows = int(int64_t(blockIdx.x + 1)*a.rows/gridDim.x) - row0; // of the block
-    const int units = set < rows ? (rows - set + a.sets - 1)/a.sets : 0;
+    const int first = set*rows/a.sets, last = (set + 1)*rows/a.sets; // of the warp
+    const int pairs = (last - first + 1)/2;
     float * parts = (float *) (shared + l.extra); // [slot][row]
 
-    const inkling_bank & bank = slot < a.choice.used ? a.down : a.down_shared;
-    const auto unit_of = [&](const uint8_t * expert, const int i) {
-        inkling_unit u;
-        u.src    = expert + int64_t(row0 + set + i*a.sets)*bank.row_bytes;
-        u.bytes  = bank.row_bytes;
-        u.type   = bank.type;
-        u.groups = a.ff/32;
-        u.index  = 0;
-        u.last   = true;
-        return u;
+    const bool is_routed = slot < a.choice.used;
+    const int  row_bytes = is_routed ? a.down.row_bytes : a.down_shared.row_bytes;
+    const int  kind      = is_routed ? a.down.kind : a.down_shared.kind;
+    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+
+    // The choice is older than h, so it is complete before the wait: launch.cuh.
+    const auto begin = [&](const int t) {
+        const int64_t at = a.choice.expert(t, slot)*(is_routed ? a.down.expert_bytes : a.down_shared.expert_bytes);
+        return (is_routed ? a.down.w : a.down_shared.w) + at + int64_t(row0 + first)*row_bytes;
     };
-    const inkling_rows_ring ring = {shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages};
+    int t_ahead = 0, left = last - first; // rows of t_ahead from src on
+    const uint8_t * src = begin(0);
+    const auto fill = [&]() {
+        if (t_ahead < a.n && pairs > 0) {
+            uint8_t * to = ring.fill();
+            inkling_copy(to, src, row_bytes);
+            if (left > 1) {
+                inkling_copy(to + l.slot_bytes/2, src + row_bytes, row_bytes);
+            }
+            src  += 2*row_bytes;
+            left -= 2;
+            if (left <= 0 && ++t_ahead < a.n) {
+                src  = begin(t_ahead);
+                left = last - first;
+            }
+        }
+        inkling_commit();
+    };
+    for (int i = 0; i < l.stages - 1; i++) {
+        fill();
+    }
+    if (a.tables) {
+        inkling_fill_table(shared);
+    }
+    inkling_wait();
+    inkling_release();
     const inkling_vectors y(shared + l.vectors, 32*G, a.choice.slots);
     for (int t = 0; t < a.n; t++) {
-        // The choice is older than h, so it is complete before the wait: launch.cuh.
-        const uint8_t * expert = bank.w + a.choice.expert(t, slot)*bank.expert_bytes;
-        const auto unit = [&](const int i) { return unit_of(expert, i); };
-        inkling_begin(ring, 0, l.stages - 1, units, unit);
-        if (t == 0) {
-            if (a.tables) {
-                inkling_fill_table(shared);
-            }
-            inkling_wait();
-            inkling_release();
-        }
         inkling_round<G>(y, a.h + int64_t(t)*a.choice.slots*a.ff, a.ff, a.choice.slots);
         const float weight = a.weights[t*a.weights_stride + slot];
         __syncthreads();
 
         inkling_held<G> x;
         x.take(y, slot);
-        inkling_stream<G, 1>(ring, units, shared, x, unit, [&](const int i, const float (&sum)[1]) {
-            if (threadIdx.x % WARP_SIZE == 0) {
-                parts[slot*rows + set + i*a.sets] = weight*sum[0];
+        for (int i = 0; i < pairs; i++) {
+            fill();
+            const uint8_t * from = ring.take();
+            float acc[2][1] = {{0.0f}};
+            inkling_pieces<G>(acc, kind, from, from + l.slot_bytes/2, a.ff/32, shared, x, 0);
+            __syncwarp(); // all lanes have read the slot
+            const float sum = inkling_sums(acc[0][0], acc[1][0]);
+            const int r = first + 2*i + threadIdx.x % WARP_SIZE/16;
+            if (threadIdx.x % 16 == 0 && r < last) {
+                parts[slot*rows + r] = weight*sum;
             }
-        });
+        }
         __syncthreads();
         for (int r = threadIdx.x; r < rows; r += blockDim.x) {
             float sum = 0.0f;
@@ -191,19 +279,15 @@ static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
     }
     int most = 0;
     a.tables = false;
-    for (const auto * bank : {&a.gate, &a.up, &a.gate_shared, &a.up_shared}) {
+    for (auto * bank : {&a.gate, &a.gate_shared}) { // an up is as its gate
         if (bank->row_bytes == 0) { // none shared
             continue;
         }
-        most = std::max(most, bank->row_bytes);
-        a.tables |= bank->type == GGML_TYPE_IQ3_XXS;
+        bank->kind = inkling_kind_of(ggml_type(bank->type));
+        a.tables   = a.tables || bank->type == GGML_TYPE_IQ3_XXS;
+        most       = std::max(most, bank->row_bytes);
     }
-    for (int warps = inkling_spread(int64_t(a.choice.slots)*a.ff, chip.sms); warps >= 4; warps /= 2) {
-        if (inkling_lay_out(p.layout, chip, a.tables, 32*p.groups, a.n, 0, most, warps)) {
-            return true;
-        }
-    }
-    return false;
+    return inkling_spread(p.layout, chip, a.tables, 32*p.groups, a.n, most, int64_t(a.choice.slots)*a.ff);
 }
 
 static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) {
@@ -214,12 +298,13 @@ static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) 
     }
     int most = 0;
     a.tables = false;
-    for (const auto * bank : {&a.down, &a.down_shared}) {
+    for (auto * bank : {&a.down, &a.down_shared}) {
         if (bank->row_bytes == 0) {
             continue;
         }
-        most = std::max(most, bank->row_bytes);
-        a.tables |= bank->type == GGML_TYPE_IQ3_XXS;
+        bank->kind = inkling_kind_of(ggml_type(bank->type));
+        a.tables   = a.tables || bank->type == GGML_TYPE_IQ3_XXS;
+        most       = std::max(most, bank->row_bytes);
     }
     const int parts = int(sizeof(float))*a.choice.slots*((a.rows + chip.sms - 1)/chip.sms + 1);
     for (a.sets = INKLING_MAX_WARPS/a.choice.slots; a.sets > 0; a.sets--) {
@@ -266,13 +351,13 @@ static inkling_bank inkling_bank_of(const ggml_tensor * w) {
     if (w == nullptr) {
         return {};
     }
-    return {(const uint8_t *) w->data, int64_t(w->nb[2]), int(w->nb[1]), int(w->type)};
+    return {(const uint8_t *) w->data, int64_t(w->nb[2]), int(w->nb[1]), int(w->type), INKLING_KINDS};
 }
 
 // What both launches ask of their operands.
 
 static bool inkling_is_bank(const ggml_tensor * w, int64_t k, int64_t rows, int64_t experts) {
-    return w != nullptr && inkling_is_quantised(w->type) && inkling_is_matrix(w, k) && w->ne[1] == rows && w->ne[2] == experts;
+    return w != nullptr && inkling_kind_of(w->type) < INKLING_KINDS && inkling_is_matrix(w, k) && w->ne[1] == rows && w->ne[2] == experts;
 }
 
 // rows of t are contiguous and begin on whole elements, as in a view of some rows of a tensor.
@@ -310,8 +395,8 @@ static bool inkling_up_supports(int device, const ggml_tensor * node) {
     const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
     if (!inkling_is_activation(x) || x->ne[2] != 1 || n > INKLING_MAX_COLUMNS || k % 32 != 0 ||
         !inkling_is_columns(ids, GGML_TYPE_I32, ids->ne[0], n) ||
-        !inkling_is_bank(gate, k, ff, gate->ne[2]) || !inkling_is_bank(up, k, ff, gate->ne[2]) ||
-        (shared > 0 && (!inkling_is_bank(node->src[4], k, ff, shared) || !inkling_is_bank(node->src[5], k, ff, shared)))) {
+        !inkling_is_bank(gate, k, ff, gate->ne[2]) || !inkling_is_bank(up, k, ff, gate->ne[2]) || up->type != gate->type ||
+        (shared > 0 && (!inkling_is_bank(node->src[4], k, ff, shared) || !inkling_is_bank(node->src[5], k, ff, shared) || node->src[5]->type != node->src[4]->type))) {
         return false;
     }
     if (node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) || node->ne[0] != ff || node->ne[1] != ids->ne[0] + shared || node->ne[2] != n || node->ne[3] != 1 ||

@@ -272,9 +272,26 @@ template <> struct inkling_type<GGML_TYPE_MXFP4> {
     }
 };
 
-// The types above: X(type) for each.
+// The types above: X(type) for each, the most frequent first.
 #define INKLING_QUANTISED_TYPES(X) \
-    X(GGML_TYPE_IQ3_XXS) X(GGML_TYPE_IQ4_XS) X(GGML_TYPE_Q3_K) X(GGML_TYPE_Q4_K) X(GGML_TYPE_Q5_K) X(GGML_TYPE_Q6_K) \
-    X(GGML_TYPE_Q4_0) X(GGML_TYPE_Q8_0) X(GGML_TYPE_MXFP4)
+    X(GGML_TYPE_IQ3_XXS) X(GGML_TYPE_Q4_K) X(GGML_TYPE_Q5_K) X(GGML_TYPE_Q6_K) X(GGML_TYPE_Q3_K) X(GGML_TYPE_Q8_0) \
+    X(GGML_TYPE_IQ4_XS) X(GGML_TYPE_Q4_0) X(GGML_TYPE_MXFP4)
+
+// Their numbers in that order: a switch over these is a jump.
+enum inkling_kind : int {
+#define INKLING_ENUM(t) INKLING_KIND_##t,
+    INKLING_QUANTISED_TYPES(INKLING_ENUM)
+#undef INKLING_ENUM
+    INKLING_KINDS, // not a quantised type, or one without kernel
+};
+
+static inline int inkling_kind_of(ggml_type type) {
+    switch (type) {
+#define INKLING_CASE(t) case t: return INKLING_KIND_##t;
+        INKLING_QUANTISED_TYPES(INKLING_CASE)
+#undef INKLING_CASE
+        default: return INKLING_KINDS;
+    }
+}
 
 #endif

@@ -1,8 +1,8 @@
-// Rows of quantised weights times a few vectors. A warp reads a row at a time, in
+// Rows of quantised weights times a few vectors. A warp reads two rows at a time, in
 // pieces of 32*G groups of 32 weights; pieces come through a ring in shared memory
-// that copies of 16 bytes fill some pieces ahead, because that alone keeps enough
-// bytes under way. The vectors are rounded to 8 bits by every block for itself: a
-// launch for that would take longer.
+// that copies of 16 bytes fill ahead, because that alone keeps enough bytes under
+// way. The vectors are rounded to 8 bits by every block for itself: a launch for that
+// would take longer.
 #pragma once
 
 #include "launch.cuh"
@@ -139,123 +139,111 @@ struct inkling_shared {
     }
 };
 
+// The same groups of two rows, which lie at a and b.
 template <ggml_type type, int G, int N, typename X>
-static __device__ __forceinline__ void inkling_piece_of(float (&acc)[N], const uint8_t * piece, const uint8_t * table, const X & x, const int index) {
+static __device__ __forceinline__ void inkling_pieces_of(float (&acc)[2][N], const uint8_t * a, const uint8_t * b, const uint8_t * table, const X & x, const int index) {
     using T = inkling_type<type>;
+    constexpr bool later = T::negs && N == 1; // another dp4a is less than negating, once
 #pragma unroll
     for (int j = 0; j < G; j++) {
         const int group = threadIdx.x % WARP_SIZE*G + j;
-        inkling_group w;
-        T::read(w, piece + group/T::groups*T::bytes, group % T::groups, table);
-        constexpr bool later = T::negs && N == 1; // another dp4a is less than negating, once
-        if constexpr (T::negs && !later) {
+        inkling_group w[2];
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                w.v[i] += w.neg[i] & 0x01010101; // no carry: no magnitude is 0
+        for (int r = 0; r < 2; r++) {
+            T::read(w[r], (r == 0 ? a : b) + group/T::groups*T::bytes, group % T::groups, table);
+            if constexpr (T::negs && !later) {
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    w[r].v[i] += w[r].neg[i] & 0x01010101; // no carry: no magnitude is 0
+                }
             }
         }
 #pragma unroll
         for (int c = 0; c < N; c++) {
-            acc[c] += inkling_dot<type, later>(w, x.get(j, c, index));
+            const inkling_operand & o = x.get(j, c, index);
+            acc[0][c] += inkling_dot<type, later>(w[0], o);
+            acc[1][c] += inkling_dot<type, later>(w[1], o);
         }
     }
 }
 
-// Adds a piece of groups groups, a multiple of G, times N columns to acc.
+// Adds pieces of groups groups, a multiple of G, times N columns to acc.
 template <int G, int N, typename X>
-static __device__ __forceinline__ void inkling_piece(float (&acc)[N], const int type, const uint8_t * piece, const int groups, const uint8_t * table, const X & x, const int index) {
+static __device__ __forceinline__ void inkling_pieces(float (&acc)[2][N], const int kind, const uint8_t * a, const uint8_t * b, const int groups, const uint8_t * table, const X & x, const int index) {
     if (int(threadIdx.x % WARP_SIZE)*G >= groups) {
         return;
     }
-    switch (type) { // the same for the whole warp
-#define INKLING_CASE(t) case t: inkling_piece_of<t, G>(acc, piece, table, x, index); break;
+    switch (kind) { // the same for the whole warp
+#define INKLING_CASE(t) case INKLING_KIND_##t: inkling_pieces_of<t, G>(acc, a, b, table, x, index); break;
         INKLING_QUANTISED_TYPES(INKLING_CASE)
 #undef INKLING_CASE
     }
 }
 
-// A piece of a row, and whether it is the row's last.
-struct inkling_unit {
-    const uint8_t * src;
-    int bytes, type, groups, index;
-    bool last;
-};
-
-static __device__ __forceinline__ void inkling_wait_ring(const int under_way) { // cp.async.wait_group takes constants
-    switch (under_way) {
-        case 1:  asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
-        case 2:  asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
-        case 3:  asm volatile("cp.async.wait_group 3;" ::: "memory"); break;
-        case 4:  asm volatile("cp.async.wait_group 4;" ::: "memory"); break;
-        case 5:  asm volatile("cp.async.wait_group 5;" ::: "memory"); break;
-        default: asm volatile("cp.async.wait_group 0;" ::: "memory"); break;
+// Sums of both rows over the warp: lanes 0 to 15 get the first row's, the others the second's.
+static __device__ __forceinline__ float inkling_sums(const float a, const float b) {
+    const bool upper = threadIdx.x % WARP_SIZE >= WARP_SIZE/2;
+    float sum = (upper ? b : a) + __shfl_xor_sync(0xFFFFFFFF, upper ? a : b, WARP_SIZE/2);
+#pragma unroll
+    for (int step = WARP_SIZE/4; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(0xFFFFFFFF, sum, step);
     }
+    return sum;
 }
 
-constexpr int INKLING_MAX_STAGES = 6;
-
-// A warp's ring of pieces.
-struct inkling_rows_ring {
-    uint8_t * slots;
-    int       slot_bytes, stages;
-
-    __device__ __forceinline__ void start(const int i, const inkling_unit & u) const {
-        const uint32_t to = uint32_t(__cvta_generic_to_shared(slots + i*slot_bytes));
-        for (int b = 16*(threadIdx.x % WARP_SIZE); b < u.bytes; b += 16*WARP_SIZE) {
-            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" :: "r"(to + b), "l"(u.src + b) : "memory");
+// Starts a warp's copy of bytes, a multiple of 16.
+static __device__ __forceinline__ void inkling_copy(uint8_t * to, const uint8_t * from, const int bytes) {
+    constexpr int step = 16*WARP_SIZE;
+    int b = 16*(threadIdx.x % WARP_SIZE);
+    const uint32_t at = uint32_t(__cvta_generic_to_shared(to));
+    for (; b + 3*step < bytes; b += 4*step) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" :: "r"(at + b + i*step), "l"(from + b + i*step) : "memory");
         }
     }
-};
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        if (b + i*step < bytes) {
+            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" :: "r"(at + b + i*step), "l"(from + b + i*step) : "memory");
+        }
+    }
+}
 
 static __device__ __forceinline__ void inkling_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Fills the ring with pieces begin to end of a stream's first, one less than it has
-// slots. The weights of a launch are the same whatever came before it, so as many of
-// these calls as can be stand before the launch's inkling_wait.
-template <typename Unit>
-static __device__ __forceinline__ void inkling_begin(const inkling_rows_ring & ring, const int begin, const int end, const int units, const Unit & unit) {
-    for (int i = begin; i < end; i++) {
-        if (i < units) {
-            ring.start(i, unit(i));
-        }
-        inkling_commit();
-    }
-}
+constexpr int INKLING_MAX_STAGES = 6;
 
-// Works through a stream that inkling_begin began: unit(i) describes piece i, and
-// done(i, sums) takes the row whose last piece that was; sums are the same in all lanes.
-template <int G, int N, typename X, typename Unit, typename Done>
-static __device__ __forceinline__ void inkling_stream(const inkling_rows_ring & ring, const int units, const uint8_t * table, const X & x, const Unit & unit, const Done & done) {
-    float acc[N] = {0.0f};
-    int slot = 0, ahead = ring.stages - 1;
-    for (int i = 0; i < units; i++) {
-        // the slot that is free since the piece before this one
-        if (i + ring.stages - 1 < units) {
-            ring.start(ahead, unit(i + ring.stages - 1));
+// A warp's ring of slots, each for pieces of two rows, the second at half of the slot.
+struct inkling_ring_of_rows {
+    uint8_t * slots;
+    int slot_bytes, stages;
+    int filled = 0, read = 0; // the slots that are next
+
+    __device__ inkling_ring_of_rows(uint8_t * slots, int slot_bytes, int stages) : slots(slots), slot_bytes(slot_bytes), stages(stages) {}
+
+    // Where the next copies go. One commit follows.
+    __device__ __forceinline__ uint8_t * fill() {
+        uint8_t * slot = slots + filled*slot_bytes;
+        filled = filled + 1 == stages ? 0 : filled + 1;
+        return slot;
+    }
+
+    // The oldest pieces, once they are there; of copies stages-1 were committed since.
+    __device__ __forceinline__ const uint8_t * take() {
+        switch (stages) { // cp.async.wait_group takes constants
+            case 2:  asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
+            case 3:  asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
+            case 4:  asm volatile("cp.async.wait_group 3;" ::: "memory"); break;
+            default: asm volatile("cp.async.wait_group 4;" ::: "memory"); break; // 5 and 6
         }
-        inkling_commit();
-        ahead = ahead + 1 == ring.stages ? 0 : ahead + 1;
-        inkling_wait_ring(ring.stages - 1);
         __syncwarp(); // all lanes' copies
-
-        const inkling_unit u = unit(i);
-        inkling_piece<G>(acc, u.type, ring.slots + slot*ring.slot_bytes, u.groups, table, x, u.index);
-        slot = slot + 1 == ring.stages ? 0 : slot + 1;
-        if (u.last) {
-#pragma unroll
-            for (int c = 0; c < N; c++) {
-                acc[c] = warp_reduce_sum<WARP_SIZE>(acc[c]);
-            }
-            done(i, acc);
-#pragma unroll
-            for (int c = 0; c < N; c++) {
-                acc[c] = 0.0f;
-            }
-        }
-        __syncwarp(); // all lanes have read the slot
+        const uint8_t * slot = slots + read*slot_bytes;
+        read = read + 1 == stages ? 0 : read + 1;
+        return slot;
     }
-}
+};
 
 #endif
