@@ -18,9 +18,9 @@ type experts struct {
 	mem               *binding.Memory
 	gate, up, down    *binding.Tensor
 	embd, ff, n, used int64
-	x, ids, weights   *binding.Tensor
-	xs, ws            []float32
-	chosen            []int32
+
+	xs, ws []float32
+	chosen []int32
 }
 
 func newExperts(tb testing.TB, threads int, gateType, downType binding.DType, embd, ff, n, used int64) *experts {

@@ -126,6 +126,8 @@ const FusedQKV FusedOp = 202
 
 const FusedRouter FusedOp = 203
 
+const FusedRouting FusedOp = 204
+
 const FusedProducts FusedOp = 301
 
 const FusedExpertsUp FusedOp = 302
