@@ -14,10 +14,10 @@ type Cells struct {
 // Neither mask nor distances are uploaded: all follows from the positions. It does
 // what BandScatter and BandCells do, but scores and bias are F32 whatever K's type.
 //
-//	a:       Q, R, K, V, Scale; R is [d_rel, n_head, n_q, n_seq], d_rel even and up to 16
+//	a:       Q, R, K, V, Scale; R is [d_rel, n_head, n_q, n_seq], d_rel a multiple of 4 and up to 16
 //	proj:    [d_rel, >= E]     F32, in the order of distances
 //	first:   [n_seq]           I32, the position of each sequence's first query; -1: it is idle, its result is 0
-//	tickets: [n_head*n_seq]    I32 of persistent memory, zero; the operation leaves zeros
+//	tickets: [2*n_head*n_seq]  I32 of persistent memory, zero; the operation leaves zeros
 //	res:     [head_dim*n_head, n_q*n_seq]
 //	ok:      false: use one of the forms above
 //

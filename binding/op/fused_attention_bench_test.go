@@ -37,7 +37,7 @@ func BenchmarkFusedAttention(b *testing.B) {
 			benchForm(b, be, c, "fused", func(b *bench, d *bandData) *binding.Tensor {
 				a, cells := joined{d}.place(b, binding.F16)
 				proj := b.persistent(binding.F32, d.proj, int64(d.dRel), int64(d.E))
-				o, _ := FusedAttention(b.g, a, proj, b.inputI32([]int32{int32(d.pos)}, 1), b.tickets(int64(d.nHead)), cells)
+				o, _ := FusedAttention(b.g, a, proj, b.inputI32([]int32{int32(d.pos)}, 1), b.tickets(int64(2*d.nHead)), cells)
 				return o
 			})
 			benchForm(b, be, c, "composed", func(b *bench, d *bandData) *binding.Tensor {

@@ -9,21 +9,31 @@ using namespace inkling;
 // FusedBandAttention (101), few rows a sequence.
 //
 //   q:       [head_dim, n_head, n, n_seq]          F32, head_dim 64 or 128
-//   r:       [d_rel, n_head, n, n_seq]             F32, d_rel even and up to 16
+//   r:       [d_rel, n_head, n, n_seq]             F32, d_rel a multiple of 4 and up to 16
 //   proj:    [d_rel, >= extent]                    F32, by distance
 //   K, V:    [head_dim, cells, n_head_kv, n_seq]   F16, BF16, Q8_0 or F32
 //   first:   [n_seq]                               I32, position of the first row; -1: idle, its result is 0
-//   tickets: [>= n_head*n_seq]                     I32, 0 before and after
+//   tickets: [>= 2*n_head*n_seq]                   I32, 0 before and after
 //   res:     [head_dim*n_head, n*n_seq]            F32
 //   args:    scale, positions that a ring of cells holds (0: position p is in cell p),
 //            window (0: none), extent
 //
 // The cells of all positions that a row sees, its own among them, are filled.
 
-constexpr int decode_warps = 4, decode_stages = 3;
+// How the rows and keys of a kv head are cut: rows of a block in tiles of 8, and its warps.
+struct decode_shape {
+    int tiles, warps;
+};
 
-// Rows of a block, in tiles of 8: as many as a kv head has, up to 32.
-static int decode_tiles(int64_t rows) { return rows <= 8 ? 1 : rows <= 16 ? 2 : 4; }
+// As many rows in a block as there are, so that keys are read once; where they are few,
+// more blocks are worth more than that.
+static decode_shape decode_shape_of(int64_t rows, int64_t keys, ggml_type type) {
+    if (keys <= 1024) {
+        return {1, 4};
+    }
+    const int more = type == GGML_TYPE_F32 ? 4 : 8; // its tiles are twice as large
+    return rows <= 8 ? decode_shape{1, more} : rows <= 16 ? decode_shape{2, 4} : decode_shape{4, more};
+}
 
 static bool attention_supports(int device, const ggml_tensor * node) {
     const auto & p = inkling_params(node);
@@ -34,36 +44,41 @@ static bool attention_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * q = node->src[0], * k = node->src[3], * first = node->src[5], * tickets = node->src[6];
     const int64_t n_head = q->ne[1], n = q->ne[2], seqs = q->ne[3];
     return first && tickets && n <= 16 && seqs < 65536 && n_head*n < 65536 && first->type == GGML_TYPE_I32 && ggml_is_contiguous(first) && ggml_nelements(first) == seqs &&
-        tickets->type == GGML_TYPE_I32 && ggml_is_contiguous(tickets) && ggml_nelements(tickets) >= n_head*seqs &&
+        tickets->type == GGML_TYPE_I32 && ggml_is_contiguous(tickets) && ggml_nelements(tickets) >= 2*n_head*seqs &&
         ring >= 0 && window >= 0 && (ring == 0 || (ring >= 16 && ring <= k->ne[1] && window > 0 && window + n - 1 <= ring));
 }
 
-template <cell_type type, int head_dim, int tiles>
+template <cell_type type, int head_dim, int tiles, int warps>
 static void decode_launch(const band_decode_args & a, int seqs, cudaStream_t stream) {
-    constexpr int stages = type == cell_type::f32 ? 2 : decode_stages; // two F16 values each
-    constexpr int shared = band_decode_shared<type, head_dim, tiles, decode_warps, stages>();
-    const auto kernel = band_decode<type, head_dim, tiles, decode_warps, stages>;
+    constexpr int stages = warps == 4 && tiles == 1 && type != cell_type::f32 ? 3 : 2;
+    constexpr int shared = band_decode_shared<type, head_dim, tiles, warps, stages>();
+    const auto kernel = band_decode<type, head_dim, tiles, warps, stages>;
     CUDA_SET_SHARED_MEMORY_LIMIT(kernel, shared);
     const int groups = (a.n*(a.n_head/a.n_head_kv) + 8*tiles - 1)/(8*tiles);
-    const bool sm_90 = ggml_cuda_info().devices[ggml_cuda_get_device()].cc >= 900;
-    CUDA_CHECK(inkling_start(sm_90, 1, kernel, dim3(a.splits, groups*a.n_head_kv, seqs), 32*decode_warps, shared, stream, a));
+    const bool hopper = ggml_cuda_info().devices[ggml_cuda_get_device()].cc >= 900;
+    CUDA_CHECK(inkling_start(hopper, 1, kernel, dim3(a.splits, groups*a.n_head_kv, seqs), 32*warps, shared, stream, a));
 }
 
 template <cell_type type, int head_dim>
-static void decode_launch(const band_decode_args & a, int tiles, int seqs, cudaStream_t stream) {
-    switch (tiles) {
-        case 1:  decode_launch<type, head_dim, 1>(a, seqs, stream); break;
-        case 2:  decode_launch<type, head_dim, 2>(a, seqs, stream); break;
-        default: decode_launch<type, head_dim, 4>(a, seqs, stream); break;
+static void decode_launch(const band_decode_args & a, decode_shape shape, int seqs, cudaStream_t stream) {
+    constexpr int more = type == cell_type::f32 ? 4 : 8;
+    if (shape.tiles == 4) {
+        decode_launch<type, head_dim, 4, more>(a, seqs, stream);
+    } else if (shape.tiles == 2) {
+        decode_launch<type, head_dim, 2, 4>(a, seqs, stream);
+    } else if (shape.warps == more) {
+        decode_launch<type, head_dim, 1, more>(a, seqs, stream);
+    } else {
+        decode_launch<type, head_dim, 1, 4>(a, seqs, stream);
     }
 }
 
 template <cell_type type>
-static void decode_launch(const band_decode_args & a, int head_dim, int tiles, int seqs, cudaStream_t stream) {
+static void decode_launch(const band_decode_args & a, int head_dim, decode_shape shape, int seqs, cudaStream_t stream) {
     if (head_dim == 64) {
-        decode_launch<type, 64>(a, tiles, seqs, stream);
+        decode_launch<type, 64>(a, shape, seqs, stream);
     } else {
-        decode_launch<type, 128>(a, tiles, seqs, stream);
+        decode_launch<type, 128>(a, shape, seqs, stream);
     }
 }
 
@@ -95,13 +110,13 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
     a.extent    = p.args[3];
     a.cells     = k->ne[1];
 
-    // Two blocks for each multiprocessor, unless that leaves some without keys.
-    const int tiles = decode_tiles(int64_t(n)*n_head/n_head_kv), rows = 8*tiles;
-    const int groups = (n*(n_head/n_head_kv) + rows - 1)/rows;
-    const int64_t blocks = int64_t(groups)*n_head_kv*seqs;
-    const int keys = a.window == no_window ? a.cells : std::min(a.cells, a.window + n - 1);
-    const int64_t wanted = 2*ggml_cuda_info().devices[ctx.device].nsm/blocks;
-    a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + 16*decode_warps - 1)/(16*decode_warps)));
+    // A block or two for each multiprocessor, unless that leaves some without keys.
+    const int64_t keys = a.window == no_window ? a.cells : std::min(a.cells, a.window + n - 1);
+    const decode_shape shape = decode_shape_of(int64_t(n)*(n_head/n_head_kv), keys, k->type);
+    const int rows = 8*shape.tiles, per_tile = 16*shape.warps;
+    const int64_t blocks = int64_t((n*(n_head/n_head_kv) + rows - 1)/rows)*n_head_kv*seqs;
+    const int64_t wanted = (shape.warps == 4 ? 2 : 1)*ggml_cuda_info().devices[ctx.device].nsm/blocks;
+    a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + per_tile - 1)/per_tile));
 
     ggml_cuda_pool_alloc<float>  parts(ctx.pool());
     ggml_cuda_pool_alloc<float2> sums(ctx.pool());
@@ -110,10 +125,10 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
         a.sums  = sums.alloc(blocks*a.splits*rows);
     }
     switch (k->type) {
-        case GGML_TYPE_F16:  decode_launch<cell_type::f16> (a, head_dim, tiles, seqs, ctx.stream()); break;
-        case GGML_TYPE_BF16: decode_launch<cell_type::bf16>(a, head_dim, tiles, seqs, ctx.stream()); break;
-        case GGML_TYPE_Q8_0: decode_launch<cell_type::q8_0>(a, head_dim, tiles, seqs, ctx.stream()); break;
-        default:             decode_launch<cell_type::f32> (a, head_dim, tiles, seqs, ctx.stream()); break;
+        case GGML_TYPE_F16:  decode_launch<cell_type::f16> (a, head_dim, shape, seqs, ctx.stream()); break;
+        case GGML_TYPE_BF16: decode_launch<cell_type::bf16>(a, head_dim, shape, seqs, ctx.stream()); break;
+        case GGML_TYPE_Q8_0: decode_launch<cell_type::q8_0>(a, head_dim, shape, seqs, ctx.stream()); break;
+        default:             decode_launch<cell_type::f32> (a, head_dim, shape, seqs, ctx.stream()); break;
     }
 }
 

@@ -36,7 +36,7 @@ static inline bool inkling_band_fits(int device, const ggml_tensor * node, ggml_
     }
     const int64_t dh = q->ne[0], n_head = q->ne[1], n = q->ne[2], seqs = q->ne[3], n_head_kv = k->ne[2];
     return (dh == 64 || dh == 128) && inkling_heads_fit(q) && inkling_heads_fit(r) && r->ne[1] == n_head && r->ne[2] == n && r->ne[3] == seqs &&
-        r->ne[0] % 2 == 0 && r->ne[0] <= 16 && proj->type == proj_type && ggml_is_contiguous(proj) && proj->ne[0] == r->ne[0] &&
+        r->ne[0] % 4 == 0 && r->ne[0] <= 16 && proj->type == proj_type && ggml_is_contiguous(proj) && proj->ne[0] == r->ne[0] &&
         extent >= 0 && proj->ne[1] >= extent && inkling_cells_fit(k, dh) && inkling_cells_fit(v, dh) && v->type == k->type &&
         v->ne[1] == k->ne[1] && v->ne[2] == n_head_kv && k->ne[3] == seqs && v->ne[3] == seqs && n_head % n_head_kv == 0 &&
         node->type == GGML_TYPE_F32 && ggml_is_contiguous(node) && ggml_nelements(node) == dh*n_head*n*seqs &&

@@ -40,6 +40,11 @@ struct cell_tile {
         return shared_address(tile) + (plane*n + row + lane%8 + lane/16*8)*chunks*16 + (lane/8%2 ^ lane%8)*16;
     }
 
+    // The same for two fragments of 8 columns each, of which the cells are the columns.
+    static __device__ __forceinline__ unsigned fragment_columns(const char * tile, int row, int lane) {
+        return shared_address(tile) + (row + lane%8 + lane/16*8)*chunks*16 + (lane/8%2 ^ lane%8)*16;
+    }
+
     // Copies the chunk of a cell at src, or zeros. F16 arrives with the group of copies
     // that is committed next.
     static __device__ __forceinline__ void fetch(char * tile, int row, int chunk, const char * src, bool valid) {

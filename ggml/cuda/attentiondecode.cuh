@@ -34,6 +34,21 @@ struct band_decode_args {
     float scale;   // of q·k
 };
 
+// Bytes of a stage of a warp: keys, values, and 64 for each row of proj.
+template <cell_type type, int head_dim, int tiles>
+constexpr __host__ __device__ int band_decode_stage() {
+    return 2*cell_tile<type, head_dim, 16>::bytes + (16 + 8*tiles)*64;
+}
+
+// Shared memory of a block.
+template <cell_type type, int head_dim, int tiles, int warps, int stages>
+constexpr int band_decode_shared() {
+    const int q = tiles <= 2 ? 0 : tiles*(head_dim/16)*32*16;
+    const int load = warps*stages*band_decode_stage<type, head_dim, tiles>() + q;
+    const int merge = warps*tiles*8*((head_dim + 4)*4 + 8);
+    return load > merge ? load : merge;
+}
+
 // Attention of n rows a sequence. A block takes one kv head of one sequence, tiles*8
 // of the n*G rows that read it (row = i*G + g, G query heads a kv head), and a run of
 // positions. Each of its warps goes through every warps'th tile of 16 positions on its
@@ -78,17 +93,29 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
     }
     const int p0 = begin + blockIdx.x*chunk, p1 = min(p0 + chunk, end);
 
-    // Shared memory: tiles of keys and values for each warp and stage, then q if it is
-    // not in registers; what the warps found, at the end, where the tiles were.
-    char * const mine = shared + warp*(stages*2*tile::bytes);
+    // Shared memory: for each warp and stage a tile of keys, one of values and the rows of
+    // proj that they meet, then q if it is not in registers; what the warps found, at the
+    // end, where the tiles were.
+    constexpr int stage_bytes = band_decode_stage<type, head_dim, tiles>();
+    char * const mine = shared + warp*(stages*stage_bytes);
     const char * const k = a.k + seq*a.k3 + head_kv*a.k2;
     const char * const v = a.v + seq*a.v3 + head_kv*a.v2;
     const auto fetch = [&](int p, int stage) {
         if (p < p1) {
-            char * const to = mine + stage*(2*tile::bytes);
+            char * const to = mine + stage*stage_bytes;
             const int cell = a.ring > 0 ? p % a.ring : p;
             tile::fetch_all(to,               k, a.k1, cell, a.ring, p1 - p, lane);
             tile::fetch_all(to + tile::bytes, v, a.v1, cell, a.ring, p1 - p, lane);
+            // Rows of proj from the distance of row 0 to the last key on, 0 outside of the
+            // band. Every other pair of rows has its halves exchanged, for the banks.
+            const int lowest = first + row0/G - p - keys + 1;
+            if (lowest < a.extent) {
+                for (int x = lane; x < 4*(keys + (row0 + n_rows - 1)/G - row0/G); x += 32) {
+                    const int row = x/4, c = x%4, distance = lowest + row;
+                    const bool valid = distance >= 0 && distance < a.extent && 4*c < a.d_rel;
+                    copy16(to + 2*tile::bytes + row*64 + (c ^ row/2%2*2)*16, a.proj + (valid ? int64_t(distance)*a.d_rel + 4*c : 0), valid);
+                }
+            }
         }
         copy_commit();
     };
@@ -113,7 +140,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
     // as b fragments; out of which the products make rows 2(lane%4) and +1.
     uint32_t r_high[tiles][2], r_low[tiles][2];
     uint32_t q_high[q_in_registers ? tiles : 1][steps][2], q_low[q_in_registers ? tiles : 1][steps][2];
-    uint4 * const q_shared = (uint4 *) (shared + warps*stages*2*tile::bytes); // [tiles][steps][32]
+    uint4 * const q_shared = (uint4 *) (shared + warps*stages*stage_bytes); // [tiles][steps][32]
 #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int row = t*8 + lane/4;
@@ -166,7 +193,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         fetch(p + (stages - 1)*warps*keys, stage == 0 ? stages - 1 : stage - 1);
         copy_wait<stages - 1>();
         __syncwarp();
-        char * const at = mine + stage*(2*tile::bytes);
+        char * const at = mine + stage*stage_bytes;
         stage = stage == stages - 1 ? 0 : stage + 1;
 
         // Scores of 16 keys x 8 rows a tile, to the base 2.
@@ -194,7 +221,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
             }
         }
         // The bias: proj at the distances of the 16 keys from row i, times the r of row i.
-        if (first - (p + keys - 1) < a.extent) {
+        if (first + row0/G - (p + keys - 1) < a.extent) {
 #pragma unroll
             for (int t = 0; t < tiles; t++) {
                 const int mine = (row0 + t*8 + lane/4)/G, to = (row0 + min(t*8 + 7, n_rows - 1))/G;
@@ -202,9 +229,8 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
                     uint32_t high[4], low[4];
 #pragma unroll
                     for (int x = 0; x < 4; x++) {
-                        const int distance = first + i - p - lane/4 - x%2*8, c = lane%4*2 + x/2*8;
-                        const bool has = distance >= 0 && distance < a.extent && c < a.d_rel;
-                        const float2 w = has ? __ldg((const float2 *) (a.proj + int64_t(distance)*a.d_rel + c)) : float2{0, 0};
+                        const int row = i - row0/G + keys - 1 - lane/4 - x%2*8, c = lane%4/2 + x/2*2;
+                        const float2 w = *(const float2 *) (at + 2*tile::bytes + row*64 + (c ^ row/2%2*2)*16 + lane%2*8);
                         split(w.x, w.y, high[x], low[x]);
                     }
                     const uint32_t keep = mine == i ? 0xffffffff : 0;
@@ -388,15 +414,6 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         write(row, d, m);
     }
 #endif
-}
-
-// Shared memory of a block of band_decode.
-template <cell_type type, int head_dim, int tiles, int warps, int stages>
-constexpr int band_decode_shared() {
-    const int q = tiles <= 2 ? 0 : tiles*(head_dim/16)*32*16;
-    const int load = warps*stages*2*cell_tile<type, head_dim, 16>::bytes + q;
-    const int merge = warps*tiles*8*((head_dim + 4)*4 + 8);
-    return load > merge ? load : merge;
 }
 
 } // namespace inkling

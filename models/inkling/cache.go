@@ -66,7 +66,7 @@ type layerCache struct {
 	k, v              *binding.Tensor // [head_dim, cells, n_head_kv, seqs]
 	vt                *binding.Tensor // [cells, head_dim, n_head_kv, seqs], in place of v: see transposed
 	flash             bool            // the device has the fused kernel for heads of this size and the cache's type
-	tickets           *binding.Tensor // [n_head*seqs] I32, zero between steps: of fused attention, nil where there is none
+	tickets           *binding.Tensor // [2*n_head*seqs] I32, zero between steps: of fused attention, nil where there is none
 	kvConv            *binding.Tensor // [2*n_head_kv*head_dim, convRows*seqs], keys before values
 	attnConv, mlpConv *binding.Tensor // [n_embd, convRows*seqs]
 }
@@ -143,7 +143,7 @@ func (s *cache) addLayer(c *config, i int) error {
 	}{
 		{&l.k, "k", s.kv, []int64{dh, int64(cells), hkv, seqs}},
 		{v, "v", s.kv, values},
-		{&l.tickets, "tickets", binding.I32, []int64{int64(c.nHead) * seqs}},
+		{&l.tickets, "tickets", binding.I32, []int64{int64(2*c.nHead) * seqs}},
 		{&l.kvConv, "kv_conv", binding.F32, []int64{2 * dh * hkv, int64(s.convRows) * seqs}},
 		{&l.attnConv, "attn_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
 		{&l.mlpConv, "mlp_conv", binding.F32, []int64{int64(c.embd), int64(s.convRows) * seqs}},
