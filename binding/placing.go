@@ -166,9 +166,20 @@ func (g *Graph) newScheduler(room int) C.ggml_backend_sched_t {
 	return C.inkling_sched_new(&bs[0], C.int(len(g.be.parts)), host, C.size_t(room))
 }
 
-// needed is the room for g's nodes and leafs: weights and inputs, of which a node
-// has less than one more on average.
-func (g *Graph) needed() int { return 2*g.Nodes() + 64 }
+// needed is the room for g's nodes and leafs: weights and inputs, counted once for
+// each node that reads them, so rather too many.
+func (g *Graph) needed() int {
+	n := 64
+	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
+		n++
+		for _, src := range C.ggml_graph_node(g.cg, i).src {
+			if src != nil && src.op == C.GGML_OP_NONE {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 func (g *Graph) tellPins(sched C.ggml_backend_sched_t) {
 	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
