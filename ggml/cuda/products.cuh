@@ -1,11 +1,11 @@
-// Products of few rows: what products.cu and productsexperts.cu share on the host.
+// Products of few rows: what products.cu, productsup.cu and productsdown.cu share on the host.
 #pragma once
 
 #include "productsrows.cuh"
 
 extern const inkling_fused_op inkling_products;     // products.cu
-extern const inkling_fused_op inkling_experts_up;   // productsexperts.cu
-extern const inkling_fused_op inkling_experts_down;
+extern const inkling_fused_op inkling_experts_up;   // productsup.cu
+extern const inkling_fused_op inkling_experts_down; // productsdown.cu
 
 constexpr int INKLING_MAX_COLUMNS = 8;
 

@@ -1,0 +1,52 @@
+// Experts of few rows: what both launches say of their operands.
+#pragma once
+
+#include "products.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+// A bank of matrices: routed experts, or shared ones.
+struct inkling_bank {
+    const uint8_t * w;
+    int64_t expert_bytes;
+    int     row_bytes, type, kind;
+};
+
+// The experts of every row, by slot: those of ids, then all shared ones. ids is [n_used, n].
+struct inkling_choice {
+    const int32_t * ids;
+    int stride; // int32 from row to row
+    int used, slots, experts;
+
+    // An id out of range, as an idle row may have, is expert 0: finite, and in memory.
+    __device__ __forceinline__ int expert(const int t, const int slot) const {
+        if (slot >= used) {
+            return slot - used;
+        }
+        const int id = ids[t*stride + slot];
+        return id >= 0 && id < experts ? id : 0;
+    }
+};
+
+static inline inkling_bank inkling_bank_of(const ggml_tensor * w) {
+    if (w == nullptr) {
+        return {};
+    }
+    return {(const uint8_t *) w->data, int64_t(w->nb[2]), int(w->nb[1]), int(w->type), INKLING_KINDS};
+}
+
+static inline bool inkling_is_bank(const ggml_tensor * w, int64_t k, int64_t rows, int64_t experts) {
+    return w != nullptr && inkling_kind_of(w->type) < INKLING_KINDS && inkling_is_matrix(w, k) && w->ne[1] == rows && w->ne[2] == experts;
+}
+
+// rows of t are contiguous and begin on whole elements, as in a view of some rows of a tensor.
+static inline bool inkling_is_columns(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t n) {
+    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == n && t->ne[2]*t->ne[3] == 1 &&
+        t->nb[0] == ggml_type_size(type) && t->nb[1] % t->nb[0] == 0;
+}
+
+static inline bool inkling_is_activation(const ggml_tensor * t) {
+    return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->view_offs % 16 == 0 && t->ne[3] == 1;
+}
+
+#endif
