@@ -65,7 +65,7 @@ type Heads struct {
 //	r:    [d_rel, n_head, n, n_seq]      contiguous
 //	ok:   false: use the composition, nothing was written
 //
-// The cells are written when q is computed.
+// It is expanded: what is recorded later reads the cells that it writes.
 func FusedQKV(g *binding.Graph, qkvr *binding.Tensor, h *Heads, c *Conv, eps float32) (q, r *binding.Tensor, ok bool) {
 	if !g.Device().Fuses() {
 		return nil, nil, false
@@ -86,6 +86,7 @@ func FusedQKV(g *binding.Graph, qkvr *binding.Tensor, h *Heads, c *Conv, eps flo
 	part := func(per, off int64) *binding.Tensor { // [per/n_head, n_head, n, n_seq]
 		return g.View(res, [4]int64{per / h.NHead, h.NHead, n, seqs}, 4*per/h.NHead, 4*per, 4*per*n, 4*off)
 	}
+	g.Expand(res) // before what reads the cells
 	return part(perQ, 0), part(perR, perQ*rows), true
 }
 
