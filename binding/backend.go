@@ -3,6 +3,7 @@ package binding
 // #include <stdlib.h>
 // #include "bridge.h"
 // #include "readahead.h"
+// #include "readback.h"
 import "C"
 
 import (
@@ -39,6 +40,8 @@ type Backend struct {
 	stream    int                     // see StreamRows
 	streaming *Streaming              // nil unless measured
 	reads     *C.struct_inkling_reads // nil unless CountReads
+
+	through *C.struct_inkling_window // see Read; nil until it is needed
 
 	threads int
 	work    int64 // of the largest graph that was allocated, see Work
@@ -185,6 +188,7 @@ func (b *Backend) Close() {
 	}
 	b.closed = true
 	b.freeReads()
+	C.inkling_window_free(b.through)
 	if b.parts == nil && b.b != nil {
 		C.ggml_backend_free(b.b)
 	}

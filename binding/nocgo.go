@@ -369,6 +369,8 @@ func (b *Backend) Reads() (r Reads, ok bool) { panic(errNoCgo) }
 
 func (g *Graph) ReadAhead(ids *Tensor, banks ...*Tensor) { panic(errNoCgo) }
 
+func (b *Backend) Read(t *Tensor, dst []float32) { panic(errNoCgo) }
+
 type Replays struct {
 	Replayed int64 `json:"replayed"`
 	Recorded int64 `json:"recorded"`

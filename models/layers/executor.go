@@ -64,7 +64,7 @@ func (e *Executor[K, A]) Run(key K, few bool, arg A, outs [][]float32, build fun
 	}
 	for i, t := range s.step.Outs {
 		if t != nil {
-			read(t, outs[i])
+			e.read(t, outs[i])
 		}
 	}
 	return nil
@@ -86,9 +86,9 @@ func (e *Executor[K, A]) slot(key K, few bool) *slot[K, A] {
 }
 
 // read copies a result; ids become numbers, exact below 1<<24.
-func read(t *binding.Tensor, dst []float32) {
+func (e *Executor[K, A]) read(t *binding.Tensor, dst []float32) {
 	if t.Type() != binding.I32 {
-		t.Floats(dst)
+		e.be.Read(t, dst)
 		return
 	}
 	ids := make([]int32, len(dst))

@@ -38,7 +38,7 @@ func RunTapped[A any](be *binding.Backend, arg A, outs [][]float32, onTap OnTap,
 	}
 	for _, t := range taps {
 		values := make([]float32, t.t.Elems())
-		read(t.t, values)
+		exec.read(t.t, values)
 		onTap(t.name, t.layer, t.t.Shape(), values)
 	}
 	return nil

@@ -1,0 +1,49 @@
+package binding_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/inkling-go/inkling/binding"
+)
+
+// TestRead: results of all sizes about those of the pinned memory, on every device.
+func TestRead(t *testing.T) {
+	binding.LoadModules()
+	for _, d := range binding.Devices() {
+		be, err := binding.NewBackend(d, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer be.Close()
+		for _, n := range []int{1, 1 << 16, 1<<16 + 1, 1 << 17, 200_064, 1_000_003} {
+			g := be.NewGraph(8)
+			x := g.Input("x", binding.F32, int64(n))
+			y := g.Output(g.Scale(x, 2))
+			al := be.NewAllocator()
+			if err := g.Alloc(al); err != nil {
+				t.Fatal(err)
+			}
+			values, want := make([]float32, n), make([]float32, n)
+			for i := range values {
+				values[i], want[i] = float32(i), float32(2*i)
+			}
+			x.SetFloats(values)
+			if err := g.Compute(); err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float32, n)
+			be.Read(y, got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d values are not those computed", d.Name(), n)
+			}
+			clear(got)
+			be.Read(y, got[:n/2])
+			if !slices.Equal(got[:n/2], want[:n/2]) || slices.ContainsFunc(got[n/2:], func(v float32) bool { return v != 0 }) {
+				t.Errorf("%s: half of %d values", d.Name(), n)
+			}
+			g.Close()
+			al.Close()
+		}
+	}
+}
