@@ -109,7 +109,7 @@ func (m *Memory) Alloc() error {
 			continue
 		}
 		if m.be.plan {
-			if err := p.reserve(); err != nil {
+			if err := p.reserve(m.weights); err != nil {
 				return err
 			}
 			continue
@@ -179,12 +179,15 @@ func (p *pool) allocHost(weights bool) error {
 
 // reserve counts what alloc would take. ggml leaves tensors alone that are in a
 // buffer and have no data yet: an empty one stands for the memory.
-func (p *pool) reserve() error {
+func (p *pool) reserve(weights bool) error {
 	buft := C.ggml_backend_get_default_buffer_type(p.be.b)
 	size := C.ggml_backend_alloc_ctx_tensors_from_buft_size(p.ctx, buft)
 	buf := C.ggml_backend_buft_alloc_buffer(buft, 0)
 	if buf == nil {
 		return fmt.Errorf("device %s: can not be planned for", p.be.dev.Name())
+	}
+	if weights && !p.be.dev.IsCPU() { // the scheduler, which forgets pins when it measures, leaves nodes where their weights are
+		C.ggml_backend_buffer_set_usage(buf, C.GGML_BACKEND_BUFFER_USAGE_WEIGHTS)
 	}
 	p.bufs = append(p.bufs, buf)
 	p.size += int64(size)
