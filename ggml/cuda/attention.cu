@@ -20,19 +20,24 @@ using namespace inkling;
 //
 // The cells of all positions that a row sees, its own among them, are filled.
 
+constexpr int decode_stages = 2;
+
 // How the rows and keys of a kv head are cut: rows of a block in tiles of 8, and its warps.
 struct decode_shape {
     int tiles, warps;
 };
 
-// As many rows in a block as there are, so that keys are read once; where they are few,
-// more blocks are worth more than that.
+// The fewer rows in a block, the more often are keys read, from L2; the more blocks there
+// are and the sooner each is done. The bounds were measured on an H200.
 static decode_shape decode_shape_of(int64_t rows, int64_t keys, ggml_type type) {
     if (keys <= 1024) {
         return {1, 4};
     }
     const int more = type == GGML_TYPE_F32 ? 4 : 8; // its tiles are twice as large
-    return rows <= 8 ? decode_shape{1, more} : rows <= 16 ? decode_shape{2, 4} : decode_shape{4, more};
+    if (rows <= 16) {
+        return {1, more};
+    }
+    return keys <= 8192 ? decode_shape{2, 4} : decode_shape{4, more};
 }
 
 static bool attention_supports(int device, const ggml_tensor * node) {
@@ -50,9 +55,8 @@ static bool attention_supports(int device, const ggml_tensor * node) {
 
 template <cell_type type, int head_dim, int tiles, int warps>
 static void decode_launch(const band_decode_args & a, int seqs, cudaStream_t stream) {
-    constexpr int stages = warps == 4 && tiles == 1 && type != cell_type::f32 ? 3 : 2;
-    constexpr int shared = band_decode_shared<type, head_dim, tiles, warps, stages>();
-    const auto kernel = band_decode<type, head_dim, tiles, warps, stages>;
+    constexpr int shared = band_decode_shared<type, head_dim, tiles, warps, decode_stages>();
+    const auto kernel = band_decode<type, head_dim, tiles, warps, decode_stages>;
     CUDA_SET_SHARED_MEMORY_LIMIT(kernel, shared);
     const int groups = (a.n*(a.n_head/a.n_head_kv) + 8*tiles - 1)/(8*tiles);
     const bool hopper = ggml_cuda_info().devices[ggml_cuda_get_device()].cc >= 900;

@@ -20,7 +20,9 @@ using namespace inkling;
 // The cells of all positions that a row sees are filled, but for those of the rows
 // themselves if k and v hold them.
 
-constexpr int prefill_tiles = 2, prefill_warps = 4, prefill_keys = 64, prefill_stages = 2;
+// A warp has one tile of 16 rows; its registers leave room for one block of 8 warps.
+constexpr int prefill_tiles = 1, prefill_warps = 8, prefill_keys = 64, prefill_stages = 2, prefill_step = 64, prefill_blocks = 1;
+constexpr int prefill_rows = 16*prefill_tiles*prefill_warps; // of a block
 constexpr int prefill_splits = 4; // blocks that share keys, at most
 
 static bool prefill_supports(int device, const ggml_tensor * node) {
@@ -44,12 +46,11 @@ static bool prefill_supports(int device, const ggml_tensor * node) {
 
 template <cell_type type, int head_dim>
 static void prefill_launch(const band_prefill_args & a, int splits, cudaStream_t stream) {
-    constexpr int rows = 8*prefill_tiles*prefill_warps;
     constexpr auto bytes = band_prefill_shared<type, head_dim, prefill_tiles, prefill_warps, prefill_keys, prefill_stages>;
-    const auto kernel = band_prefill<type, head_dim, prefill_tiles, prefill_warps, prefill_keys, prefill_stages>;
+    const auto kernel = band_prefill<type, head_dim, prefill_tiles, prefill_warps, prefill_keys, prefill_stages, prefill_step, prefill_blocks>;
     CUDA_SET_SHARED_MEMORY_LIMIT(kernel, bytes(1));
     const int G = a.n_head/a.n_head_kv;
-    kernel<<<dim3((a.n*G + rows - 1)/rows, a.n_head_kv, splits), 32*prefill_warps, bytes(G), stream>>>(a);
+    kernel<<<dim3((a.n*G + prefill_rows - 1)/prefill_rows, a.n_head_kv, splits), 32*prefill_warps, bytes(G), stream>>>(a);
     CUDA_CHECK(cudaGetLastError());
     if (splits > 1) {
         const int all = a.n*a.n_head, at_once = 128/(head_dim/4);
@@ -101,12 +102,12 @@ static void prefill_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node)
         a.v1_new = v_new->nb[1], a.v2_new = v_new->nb[2];
     }
 
-    // Two blocks fit on a multiprocessor. Keys are shared out where that fills them.
-    const int rows = 8*prefill_tiles*prefill_warps, G = a.n_head/a.n_head_kv;
-    const int64_t blocks = int64_t((a.n*G + rows - 1)/rows)*a.n_head_kv;
-    const int64_t keys = std::min<int64_t>(a.first + a.n, a.window == no_window ? INT_MAX : a.window + rows/G);
+    // Keys are shared out where the rows leave multiprocessors without a block.
+    const int G = a.n_head/a.n_head_kv;
+    const int64_t blocks = int64_t((a.n*G + prefill_rows - 1)/prefill_rows)*a.n_head_kv;
+    const int64_t keys = std::min<int64_t>(a.first + a.n, int64_t(a.window) + prefill_rows/G);
     const int64_t most = std::min<int64_t>(prefill_splits, keys/(4*prefill_keys));
-    const int splits = std::max<int64_t>(1, std::min<int64_t>(2*ggml_cuda_info().devices[ctx.device].nsm/blocks, most));
+    const int splits = std::max<int64_t>(1, std::min<int64_t>(prefill_blocks*ggml_cuda_info().devices[ctx.device].nsm/blocks, most));
 
     ggml_cuda_pool_alloc<float>  parts(ctx.pool());
     ggml_cuda_pool_alloc<float2> sums(ctx.pool());
