@@ -91,8 +91,9 @@ func TestFusedProducts(t *testing.T) {
 			{16384, 3, []string{"q4_K"}, []int64{133}},
 			{6144, 1, []string{"q6_K"}, []int64{3000}},
 			{6144, 4, []string{"q6_K"}, []int64{300}},
-			{7168, 1, []string{"q4_K", "q6_K"}, []int64{576, 1536}},
-			{5120, 1, []string{"q3_K"}, []int64{40}},
+			{7168, 1, []string{"q4_K", "q5_K"}, []int64{576, 1536}},
+			{5120, 1, []string{"q4_K"}, []int64{41}},
+			{6144, 1, []string{"q3_K"}, []int64{40}},
 			{512, 1, []string{"q4_K"}, []int64{96}},
 			{4096, 1, []string{"f32"}, []int64{258}},
 			{4096, 8, []string{"f32"}, []int64{258}},
@@ -109,6 +110,25 @@ func TestFusedProducts(t *testing.T) {
 					testFusedProducts(t, be, 2048, n, []string{name}, []int64{130})
 				})
 			}
+		}
+	})
+}
+
+// TestFusedProductsRefused: rows that are not whole copies of 16 bytes, and more rows than
+// the kernels take, are left to the composition.
+func TestFusedProductsRefused(t *testing.T) {
+	eachFusing(t, func(t *testing.T, be *binding.Backend) {
+		for _, c := range []struct {
+			name string
+			k, n int64
+		}{{"q6_K", 256, 1}, {"iq3_xxs", 7168, 1}, {"q4_K", 256, 9}, {"f32", 250, 1}} {
+			t.Run(c.name, func(t *testing.T) {
+				b := newBench(t, be)
+				w, _ := b.matrices(fusedTypes[c.name], c.k, 4)
+				if _, ok := FusedProducts(b.g, b.input(b.floats(1, c.k, c.n), c.k, c.n), w); ok {
+					t.Error("supported")
+				}
+			})
 		}
 	})
 }
@@ -172,7 +192,7 @@ func TestFusedExperts(t *testing.T) {
 		for _, c := range []fusedExpertsCase{
 			{k: 4096, ff: 2048, experts: 9, used: 6, shared: 2, n: 1, gate: "iq3_xxs", down: "iq3_xxs", sh: "q5_K"},
 			{k: 2048, ff: 2048, experts: 16, used: 6, shared: 2, n: 8, gate: "iq3_xxs", down: "q4_K", sh: "q5_K"},
-			{k: 1024, ff: 2048, experts: 12, used: 8, shared: 1, n: 3, gate: "q4_K", down: "q6_K", sh: "q6_K"},
+			{k: 2048, ff: 2048, experts: 12, used: 8, shared: 1, n: 3, gate: "q4_K", down: "q6_K", sh: "q6_K"},
 			{k: 512, ff: 256, experts: 4, used: 2, shared: 0, n: 2, gate: "q8_0", down: "q8_0"},
 			{k: 6144, ff: 1024, experts: 7, used: 6, shared: 2, n: 2, gate: "q3_K", down: "q5_K", sh: "q5_K"},
 			{k: 512, ff: 1024, experts: 4, used: 2, shared: 2, n: 5, gate: "mxfp4", down: "mxfp4", sh: "q8_0"},

@@ -15,7 +15,7 @@ struct inkling_products_args {
     bool  tables;
     const float * x;
     float * dst;
-    int   k, n, rows, pairs, pieces;
+    int   k, n, rows, pairs, places, pieces, piece_groups;
 };
 
 // A pair of rows of a launch.
@@ -61,137 +61,118 @@ struct inkling_products_cursor {
 //
 //   x:   [k, n]       w_i: [k, end_i - end_i-1]       dst: [rows, n]
 //
-// One block for each SM, up to 16 warps, as much shared memory as the rings take. Each
+// One block for each SM, up to 16 warps, as much shared memory as the slots take. Each
 // warp of all blocks has an equal share of the pairs of rows, which are neighbours; a
-// weight whose number of rows is odd ends with half a pair. N >= n columns; HELD: the
-// one column stays in registers, and a row is one piece.
-template <int G, int N, bool HELD>
+// weight whose number of rows is odd ends with half a pair. N >= n columns.
+template <int N>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_products_kernel(const __grid_constant__ inkling_products_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
     const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps, number = warp*gridDim.x + blockIdx.x;
     const int first = int(int64_t(number)*a.pairs/warps);
     const int pairs = int(int64_t(number + 1)*a.pairs/warps) - first;
-    const int pieces = HELD ? 1 : a.pieces;
 
-    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+    inkling_slots slots(shared + l.slots + 2*warp*l.slot_bytes, l.slot_bytes);
     inkling_products_cursor ahead(a, first);
-    int pieces_ahead = pairs*pieces;
+    int pieces_ahead = pairs*a.pieces;
     const auto fill = [&]() {
         if (pieces_ahead > 0) {
-            const int at = HELD ? 0 : ahead.piece*a.piece_bytes[ahead.which];
-            const int bytes = HELD ? ahead.row_bytes : min(a.piece_bytes[ahead.which], ahead.row_bytes - at);
-            uint8_t * slot = ring.fill();
+            const int at = ahead.piece*a.piece_bytes[ahead.which], bytes = min(a.piece_bytes[ahead.which], ahead.row_bytes - at);
+            uint8_t * slot = slots.fill();
             inkling_copy(slot, ahead.src + at, bytes);
             if (ahead.left > 1) {
                 inkling_copy(slot + l.slot_bytes/2, ahead.src + ahead.row_bytes + at, bytes);
             }
             pieces_ahead--;
-            if (HELD || ++ahead.piece == pieces) {
+            if (++ahead.piece == a.pieces) {
                 ahead.next(a);
             }
         }
         inkling_commit();
     };
-    for (int i = 0; i < l.stages - 1; i++) {
-        fill();
-    }
+    fill();
     if (a.tables) {
         inkling_fill_table(shared);
     }
     inkling_wait();
     inkling_release();
-    const inkling_vectors y(shared + l.vectors, 32*G*pieces, N);
-    inkling_round<G>(y, a.x, a.k, a.n);
+    const inkling_vectors y(shared + l.vectors, a.places, N);
+    inkling_round(y, a.x, a.k, a.n);
     __syncthreads();
 
-    const auto work = [&](const auto & x) {
-        inkling_products_cursor now(a, first);
-        for (int i = 0; i < pairs; i++) {
-            float acc[2][N] = {{0.0f}};
-            for (int piece = 0; piece < pieces; piece++) {
-                fill();
-                const uint8_t * slot = ring.take();
-                const int groups = HELD ? a.k/32 : min(32*G, a.k/32 - piece*32*G);
-                inkling_pieces<G>(acc, a.kind[now.which], slot, slot + l.slot_bytes/2, groups, shared, x, piece);
-                __syncwarp(); // all lanes have read the slot
-            }
-#pragma unroll
-            for (int c = 0; c < N; c++) {
-                const float sum = inkling_sums(acc[0][c], acc[1][c]);
-                const int r = threadIdx.x % WARP_SIZE/16;
-                if (threadIdx.x % 16 == 0 && c < a.n && r < now.left) {
-                    a.dst[int64_t(c)*a.rows + now.row + r] = sum;
-                }
-            }
-            now.next(a);
+    inkling_products_cursor now(a, first);
+    for (int i = 0; i < pairs; i++) {
+        float acc[2][N] = {{0.0f}};
+        for (int piece = 0; piece < a.pieces; piece++) {
+            fill();
+            const uint8_t * slot = slots.take();
+            const int begin = piece*a.piece_groups;
+            inkling_pieces<N>(acc, a.kind[now.which], slot, slot + l.slot_bytes/2, min(a.piece_groups, a.k/32 - begin), shared, y, begin);
+            __syncwarp(); // all lanes have read the slot
         }
-    };
-    if constexpr (HELD) {
-        inkling_held<G> x;
-        x.take(y, 0);
-        work(x);
-    } else {
-        work(inkling_shared<G>{y});
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+            const float sum = inkling_sums(acc[0][c], acc[1][c]);
+            const int r = threadIdx.x % WARP_SIZE/16;
+            if (threadIdx.x % 16 == 0 && c < a.n && r < now.left) {
+                a.dst[int64_t(c)*a.rows + now.row + r] = sum;
+            }
+        }
+        now.next(a);
     }
 }
-
-// Groups of a lane in a piece when a row is several.
-constexpr int INKLING_PIECE_GROUPS = 2;
 
 struct inkling_products_plan {
     inkling_products_args args;
     inkling_layout layout;
-    int groups, columns; // template arguments
-    bool held;
+    int columns; // template argument
 };
 
 // Completes args, whose weights, k, n and rows are known; false: not a product for this kernel.
 static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip & chip) {
     auto & a = p.args;
-    const int held = inkling_groups_of_lane(a.k);
-    p.held    = a.n == 1 && held > 0;
-    p.groups  = p.held ? held : INKLING_PIECE_GROUPS;
-    p.columns = a.n <= 1 ? 1 : a.n <= 2 ? 2 : a.n <= 4 ? 4 : INKLING_MAX_COLUMNS;
-    if (a.k % (32*p.groups) != 0) {
+    if (a.k % 64 != 0) {
         return false;
     }
-    a.pieces = p.held ? 1 : (a.k/32 + 32*p.groups - 1)/(32*p.groups);
-    a.tables = false;
-    a.pairs  = 0;
-    int most = 0;
+    p.columns = a.n <= 1 ? 1 : a.n <= 2 ? 2 : a.n <= 4 ? 4 : INKLING_MAX_COLUMNS;
+    a.places  = int(inkling_places(a.k));
+    a.tables  = false;
+    a.pairs   = 0;
+    int longest = 0;
     for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
-        a.kind[i]        = inkling_kind_of(ggml_type(a.type[i]));
-        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : int(int64_t(a.row_bytes[i])*(32*p.groups)/(a.k/32));
+        a.kind[i] = inkling_kind_of(ggml_type(a.type[i]));
         a.pairs += (a.end[i] - (i > 0 ? a.end[i - 1] : 0) + 1)/2;
         a.tables = a.tables || a.type[i] == GGML_TYPE_IQ3_XXS;
-        most     = std::max(most, a.piece_bytes[i]);
+        longest  = std::max(longest, a.row_bytes[i]);
     }
-    return inkling_spread(p.layout, chip, a.tables, a.pieces*32*p.groups, p.columns, most, a.pairs);
+    // Pieces of one turn at least, whose bytes are a multiple of 16 in every type.
+    constexpr int most = 3376; // bytes, so that 16 warps fit
+    const int turns = a.places/INKLING_TURN;
+    int piece_turns = turns;
+    while (piece_turns > 1 && int64_t(longest)*piece_turns > int64_t(most)*turns) {
+        piece_turns = (piece_turns + 1)/2;
+    }
+    a.piece_groups = piece_turns*INKLING_TURN;
+    a.pieces       = (turns + piece_turns - 1)/piece_turns;
+    int64_t piece_bytes = 0;
+    for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
+        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : int(int64_t(a.row_bytes[i])*a.piece_groups/(a.k/32));
+        piece_bytes = std::max(piece_bytes, int64_t(a.piece_bytes[i]));
+    }
+    return inkling_spread(p.layout, chip, a.tables, a.places, p.columns, piece_bytes, a.pairs);
 }
 
-template <int G, int N, bool HELD>
+template <int N>
 static void inkling_launch_products_of(ggml_backend_cuda_context & ctx, const inkling_products_plan & p, const inkling_chip & chip) {
-    CUDA_SET_SHARED_MEMORY_LIMIT((inkling_products_kernel<G, N, HELD>), chip.shared);
-    inkling_launch(ctx, inkling_products_kernel<G, N, HELD>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
+    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_products_kernel<N>, chip.shared);
+    inkling_launch(ctx, inkling_products_kernel<N>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
 static void inkling_launch_products(ggml_backend_cuda_context & ctx, const inkling_products_plan & p, const inkling_chip & chip) {
-    constexpr int G = INKLING_PIECE_GROUPS;
-    if (p.held) {
-        switch (p.groups) {
-            case 1: inkling_launch_products_of<1, 1, true>(ctx, p, chip); break;
-            case 2: inkling_launch_products_of<2, 1, true>(ctx, p, chip); break;
-            case 4: inkling_launch_products_of<4, 1, true>(ctx, p, chip); break;
-            case 6: inkling_launch_products_of<6, 1, true>(ctx, p, chip); break;
-            case 7: inkling_launch_products_of<7, 1, true>(ctx, p, chip); break;
-        }
-        return;
-    }
     switch (p.columns) {
-        case 1: inkling_launch_products_of<G, 1, false>(ctx, p, chip); break;
-        case 2: inkling_launch_products_of<G, 2, false>(ctx, p, chip); break;
-        case 4: inkling_launch_products_of<G, 4, false>(ctx, p, chip); break;
-        case 8: inkling_launch_products_of<G, 8, false>(ctx, p, chip); break;
+        case 1: inkling_launch_products_of<1>(ctx, p, chip); break;
+        case 2: inkling_launch_products_of<2>(ctx, p, chip); break;
+        case 4: inkling_launch_products_of<4>(ctx, p, chip); break;
+        case 8: inkling_launch_products_of<8>(ctx, p, chip); break;
     }
 }
 

@@ -18,54 +18,55 @@ struct inkling_chip {
     inkling_chip(int sms, size_t shared) : sms(sms), shared(shared) {}
 };
 
-// Shared memory of a block: the tables if a type needs them, the vectors, the rings.
+// Shared memory of a block: the tables if a type needs them, the vectors, the slots.
 struct inkling_layout {
-    int vectors, extra, rings; // offsets; extra is what a kernel adds
-    int slot_bytes, stages;
+    int vectors, extra, slots; // offsets; extra is what a kernel adds
+    int slot_bytes;
     int warps;
 
-    int bytes() const { return rings + warps*stages*slot_bytes; }
+    int bytes() const { return slots + 2*warps*slot_bytes; }
 };
 
-// Groups of a lane when a row of k weights is one piece: 0 if there is no kernel for it.
-static inline int inkling_groups_of_lane(int64_t k) {
-    for (int g : {1, 2, 4, 6, 7}) {
-        if (k <= 1024*g && k % (32*g) == 0) {
-            return g;
-        }
+// The layout for pieces of up to piece_bytes and columns of places groups; false if it
+// does not fit.
+static inline bool inkling_lay_out(inkling_layout & l, const inkling_chip & chip, bool tables, int64_t places, int columns, int64_t extra, int64_t piece_bytes, int warps) {
+    const int64_t vectors = tables ? INKLING_TABLE_BYTES : 0;
+    const int64_t slots = (vectors + int64_t(inkling_vectors::bytes(1, columns))*places + extra + 127)/128*128;
+    const int64_t slot  = 2*(piece_bytes + 16); // two rows; reads of whole words end behind each
+    if (slots + 2*warps*slot > int64_t(chip.shared)) {
+        return false;
     }
-    return 0;
-}
-
-// The layout for pieces of up to piece_bytes and an activation of columns*places
-// groups; false if a ring of two slots a warp does not fit.
-static inline bool inkling_lay_out(inkling_layout & l, const inkling_chip & chip, bool tables, int places, int columns, int extra, int piece_bytes, int warps) {
-    l.vectors    = tables ? INKLING_TABLE_BYTES : 0;
-    l.extra      = l.vectors + inkling_vectors::bytes(places, columns);
-    l.rings      = (l.extra + extra + 127)/128*128;
-    l.slot_bytes = 2*(piece_bytes + 16); // two rows; reads of whole words end behind each
+    l.vectors    = int(vectors);
+    l.extra      = l.vectors + inkling_vectors::bytes(int(places), columns);
+    l.slots      = int(slots);
+    l.slot_bytes = int(slot);
     l.warps      = warps;
-    l.stages     = std::min(INKLING_MAX_STAGES, (int(chip.shared) - l.rings)/(warps*l.slot_bytes));
-    return int(chip.shared) > l.rings && l.stages >= 2;
+    return true;
 }
 
-// Whether a block of up to most warps can have the layout, and the number of warps with which
-// items are dealt most evenly to those of all blocks.
-static inline bool inkling_spread(inkling_layout & l, const inkling_chip & chip, bool tables, int places, int columns, int piece_bytes, int64_t items) {
-    int64_t least = INT64_MAX;
-    inkling_layout best = {};
-    for (int warps = INKLING_MAX_WARPS; warps >= 4; warps--) {
-        if (!inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, warps) || (least < INT64_MAX && warps < 10)) {
-            continue;
-        }
-        const int64_t all = int64_t(warps)*chip.sms, time = (items + all - 1)/all*all;
-        if (time < least) {
-            least = time;
-            best  = l;
+// The layout with the most warps that fit, or up to a quarter less if items are dealt
+// so much more evenly to the warps of all blocks.
+static inline bool inkling_spread(inkling_layout & l, const inkling_chip & chip, bool tables, int64_t places, int columns, int64_t piece_bytes, int64_t items) {
+    int warps = INKLING_MAX_WARPS;
+    while (warps > 0 && !inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, warps)) {
+        warps--;
+    }
+    if (warps == 0) {
+        return false;
+    }
+    const auto time = [&](int64_t w) { return (items + w*chip.sms - 1)/(w*chip.sms)*w; }; // of a block whose speed is the same
+    int best = warps;
+    for (int w = warps - 1; w > 0 && 4*w >= 3*warps; w--) {
+        if (20*time(w) < 19*time(best)) {
+            best = w;
         }
     }
-    l = best;
-    return least < INT64_MAX;
+    return inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, best);
+}
+
+// Places of a column of k.
+static inline int64_t inkling_places(int64_t k) {
+    return (k/32 + INKLING_TURN - 1)/INKLING_TURN*INKLING_TURN;
 }
 
 // w is a matrix, or a bank of them, that the kernels read in place: whole rows of

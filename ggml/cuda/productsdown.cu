@@ -9,7 +9,7 @@ struct inkling_down_args {
     const float * weights;
     int     weights_stride; // floats from row to row
     float * dst;
-    int  ff, rows, n;
+    int  ff, rows, n, places;
     int  sets; // warps of a slot
     bool tables;
 };
@@ -20,7 +20,6 @@ struct inkling_down_args {
 //
 // One block for each SM, sets warps for every slot. A block has the same output rows of
 // all experts; their parts meet in shared memory and are added in the order of slots.
-template <int G>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_down_kernel(const __grid_constant__ inkling_down_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
     const int warp = threadIdx.x/WARP_SIZE, slot = warp % a.choice.slots, set = warp/a.choice.slots;
@@ -33,7 +32,7 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     const bool is_routed = slot < a.choice.used;
     const int  row_bytes = is_routed ? a.down.row_bytes : a.down_shared.row_bytes;
     const int  kind      = is_routed ? a.down.kind : a.down_shared.kind;
-    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+    inkling_slots slots(shared + l.slots + 2*warp*l.slot_bytes, l.slot_bytes);
 
     // The choice is older than h, so it is complete before the wait: launch.cuh.
     const auto begin = [&](const int t) {
@@ -44,7 +43,7 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     const uint8_t * src = begin(0);
     const auto fill = [&]() {
         if (t_ahead < a.n && pairs > 0) {
-            uint8_t * to = ring.fill();
+            uint8_t * to = slots.fill();
             inkling_copy(to, src, row_bytes);
             if (left > 1) {
                 inkling_copy(to + l.slot_bytes/2, src + row_bytes, row_bytes);
@@ -58,27 +57,23 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
         }
         inkling_commit();
     };
-    for (int i = 0; i < l.stages - 1; i++) {
-        fill();
-    }
+    fill();
     if (a.tables) {
         inkling_fill_table(shared);
     }
     inkling_wait();
     inkling_release();
-    const inkling_vectors y(shared + l.vectors, 32*G, a.choice.slots);
+    const inkling_vectors y(shared + l.vectors, a.places, a.choice.slots);
     for (int t = 0; t < a.n; t++) {
-        inkling_round<G>(y, a.h + int64_t(t)*a.choice.slots*a.ff, a.ff, a.choice.slots);
+        inkling_round(y, a.h + int64_t(t)*a.choice.slots*a.ff, a.ff, a.choice.slots);
         const float weight = a.weights[t*a.weights_stride + slot];
         __syncthreads();
 
-        inkling_held<G> x;
-        x.take(y, slot);
         for (int i = 0; i < pairs; i++) {
             fill();
-            const uint8_t * from = ring.take();
+            const uint8_t * from = slots.take();
             float acc[2][1] = {{0.0f}};
-            inkling_pieces<G>(acc, kind, from, from + l.slot_bytes/2, a.ff/32, shared, x, 0);
+            inkling_pieces<1>(acc, kind, from, from + l.slot_bytes/2, a.ff/32, shared, y, slot*a.places);
             __syncwarp(); // all lanes have read the slot
             const float sum = inkling_sums(acc[0][0], acc[1][0]);
             const int r = first + 2*i + threadIdx.x % WARP_SIZE/16;
@@ -101,15 +96,14 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
 struct inkling_down_plan {
     inkling_down_args args;
     inkling_layout layout;
-    int groups;
 };
 
 static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) {
     auto & a = p.args;
-    p.groups = inkling_groups_of_lane(a.ff);
-    if (p.groups == 0 || a.choice.slots > INKLING_MAX_WARPS) {
+    if (a.ff % 64 != 0 || a.choice.slots > INKLING_MAX_WARPS) {
         return false;
     }
+    a.places = int(inkling_places(a.ff));
     int most = 0;
     a.tables = false;
     for (auto * bank : {&a.down, &a.down_shared}) {
@@ -122,27 +116,16 @@ static bool inkling_plan_down(inkling_down_plan & p, const inkling_chip & chip) 
     }
     const int parts = int(sizeof(float))*a.choice.slots*((a.rows + chip.sms - 1)/chip.sms + 1);
     for (a.sets = INKLING_MAX_WARPS/a.choice.slots; a.sets > 0; a.sets--) {
-        if (inkling_lay_out(p.layout, chip, a.tables, 32*p.groups, a.choice.slots, parts, most, a.choice.slots*a.sets)) {
+        if (inkling_lay_out(p.layout, chip, a.tables, a.places, a.choice.slots, parts, most, a.choice.slots*a.sets)) {
             return true;
         }
     }
     return false;
 }
 
-template <int G>
-static void inkling_launch_down_of(ggml_backend_cuda_context & ctx, const inkling_down_plan & p, const inkling_chip & chip) {
-    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_down_kernel<G>, chip.shared);
-    inkling_launch(ctx, inkling_down_kernel<G>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
-}
-
 static void inkling_launch_down(ggml_backend_cuda_context & ctx, const inkling_down_plan & p, const inkling_chip & chip) {
-    switch (p.groups) {
-        case 1: inkling_launch_down_of<1>(ctx, p, chip); break;
-        case 2: inkling_launch_down_of<2>(ctx, p, chip); break;
-        case 4: inkling_launch_down_of<4>(ctx, p, chip); break;
-        case 6: inkling_launch_down_of<6>(ctx, p, chip); break;
-        case 7: inkling_launch_down_of<7>(ctx, p, chip); break;
-    }
+    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_down_kernel, chip.shared);
+    inkling_launch(ctx, inkling_down_kernel, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
 // node: the sum; sources: h, ids, weights, down and, where experts are shared, downSh.

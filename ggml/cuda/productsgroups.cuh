@@ -54,20 +54,30 @@ static __device__ __forceinline__ uint32_t inkling_bytes(const uint32_t a, const
 constexpr int INKLING_TABLE_BYTES = 256*256;
 
 static __device__ __forceinline__ void inkling_fill_table(uint8_t * table) {
-    for (int i = threadIdx.x; i < INKLING_TABLE_BYTES/16; i += blockDim.x) {
-        const int code = i / 16;
-        uint32_t word;
-        if (i % 16 < 8) {
-            word = iq3xxs_grid[code];
-        } else { // bit 8i+7: sign of weight i; bit 8i+6: of weight 4+i; the eighth makes their number even
-            const uint32_t signs = (code & 127) | (__popc(code & 127) & 1) << 7;
-            word = 0;
+    constexpr int quads = INKLING_TABLE_BYTES/16, together = 8; // so many reads under way
+    for (int i0 = threadIdx.x; i0 < quads; i0 += together*blockDim.x) {
+        uint32_t words[together];
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                word |= (signs >> k & 1) << (8*k + 7) | (signs >> (k + 4) & 1) << (8*k + 6);
+        for (int j = 0; j < together; j++) {
+            const int i = i0 + j*blockDim.x, code = i/16 % 256;
+            if (i % 16 < 8) {
+                words[j] = iq3xxs_grid[code];
+            } else { // bit 8k+7: sign of weight k; bit 8k+6: of weight 4+k; the eighth makes their number even
+                const uint32_t signs = (code & 127) | (__popc(code & 127) & 1) << 7;
+                words[j] = 0;
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    words[j] |= (signs >> k & 1) << (8*k + 7) | (signs >> (k + 4) & 1) << (8*k + 6);
+                }
             }
         }
-        ((uint4 *) table)[i] = make_uint4(word, word, word, word);
+#pragma unroll
+        for (int j = 0; j < together; j++) {
+            const int i = i0 + j*blockDim.x;
+            if (i < quads) {
+                ((uint4 *) table)[i] = make_uint4(words[j], words[j], words[j], words[j]);
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // Rows of quantised weights times a few vectors. A warp reads two rows at a time, in
-// pieces of 32*G groups of 32 weights; pieces come through a ring in shared memory
-// that copies of 16 bytes fill ahead, because that alone keeps enough bytes under
+// pieces of whole turns: in a turn each lane has two neighbouring groups of 32 weights
+// of each row. Pieces come through two slots of shared memory, of which one is filled
+// by copies of 16 bytes while the other is read: that alone keeps enough bytes under
 // way. The vectors are rounded to 8 bits by every block for itself: a launch for that
 // would take longer.
 #pragma once
@@ -12,13 +13,15 @@
 
 constexpr int INKLING_MAX_WARPS = 16;
 
-// Vectors rounded to 8 bits, in shared memory. Group lane*G + j of a piece stands at
-// place j*32 + lane, in two planes of 16 bytes a group, for reads without bank
-// conflicts.
+constexpr int INKLING_TURN = 2*WARP_SIZE; // groups
+
+// Vectors rounded to 8 bits, in shared memory. Groups 2*lane and 2*lane+1 of a turn
+// stand at places lane and 32+lane, in two planes of 16 bytes a group, for reads
+// without bank conflicts.
 struct inkling_vectors {
-    int4 * low;   // [column][place] elements 0 to 15
+    int4 * low;    // [column][place] elements 0 to 15
     int4 * high;
-    int2 * scale; // the bits of the step; the sums of both halves, 16 bits each
+    int2 * scale;  // the bits of the step; the sums of both halves, 16 bits each
     int    places; // of a column
 
     static __host__ __device__ int bytes(int places, int columns) { return 40*places*columns; }
@@ -28,41 +31,52 @@ struct inkling_vectors {
 };
 
 // Rounds columns [k, n] of x; 8 lanes a group. Needs a __syncthreads behind it.
-template <int G>
 static __device__ __forceinline__ void inkling_round(const inkling_vectors & y, const float * __restrict__ x, const int k, const int n) {
-    const int lane = threadIdx.x % 8;
-    const int groups = k/32;
-    for (int i = threadIdx.x/8; i < (groups*n + 3)/4*4; i += blockDim.x/8) { // warps stay together
-        const bool is = i < groups*n;
-        const float4 v = is ? ((const float4 *) x)[8*i + lane] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        float top = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+    constexpr int together = 8; // reads under way
+    const int lane = threadIdx.x % 8, step = blockDim.x/8;
+    const int groups = k/32, all = groups*n;
+    for (int i0 = threadIdx.x/8; i0 < (all + 3)/4*4; i0 += together*step) { // warps stay together
+        float4 v[together];
 #pragma unroll
-        for (int step = 4; step > 0; step /= 2) {
-            top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, step));
+        for (int j = 0; j < together; j++) {
+            const int i = i0 + j*step;
+            v[j] = i < all ? ((const float4 *) x)[8*i + lane] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
-        const float d = top/127.0f;
-        const float inverse = d > 0.0f ? 1.0f/d : 0.0f;
-        const int a = __float2int_rn(v.x*inverse), b = __float2int_rn(v.y*inverse);
-        const int c = __float2int_rn(v.z*inverse), e = __float2int_rn(v.w*inverse);
-        int sum = a + b + c + e;
-        sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
-        sum += __shfl_xor_sync(0xFFFFFFFF, sum, 2);
-        const int other = __shfl_xor_sync(0xFFFFFFFF, sum, 4);
-        if (!is) {
-            continue;
-        }
-        const int column = i/groups, group = i % groups, within = group % (32*G);
-        const int place = column*y.places + group - within + within % G*32 + within/G;
-        const int word = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | e << 24;
-        int4 * plane = lane < 4 ? y.low : y.high;
-        ((int *) (plane + place))[lane % 4] = word;
-        if (lane == 0) {
-            y.scale[place] = make_int2(__float_as_int(d), (sum & 0xFFFF) | other << 16);
+#pragma unroll
+        for (int j = 0; j < together; j++) {
+            const int i = i0 + j*step;
+            if (i - threadIdx.x/8 % 4 >= all) { // no group of this warp
+                break;
+            }
+            float top = fmaxf(fmaxf(fabsf(v[j].x), fabsf(v[j].y)), fmaxf(fabsf(v[j].z), fabsf(v[j].w)));
+#pragma unroll
+            for (int other = 4; other > 0; other /= 2) {
+                top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, other));
+            }
+            const float d = top/127.0f;
+            const float inverse = d > 0.0f ? 1.0f/d : 0.0f;
+            const int a = __float2int_rn(v[j].x*inverse), b = __float2int_rn(v[j].y*inverse);
+            const int c = __float2int_rn(v[j].z*inverse), e = __float2int_rn(v[j].w*inverse);
+            int sum = a + b + c + e;
+            sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
+            sum += __shfl_xor_sync(0xFFFFFFFF, sum, 2);
+            const int other = __shfl_xor_sync(0xFFFFFFFF, sum, 4);
+            if (i >= all) {
+                continue;
+            }
+            const int column = i/groups, group = i - column*groups, within = group % INKLING_TURN;
+            const int place = column*y.places + group - within + within % 2*WARP_SIZE + within/2;
+            const int word = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | e << 24;
+            int4 * plane = lane < 4 ? y.low : y.high;
+            ((int *) (plane + place))[lane % 4] = word;
+            if (lane == 0) {
+                y.scale[place] = make_int2(__float_as_int(d), (sum & 0xFFFF) | other << 16);
+            }
         }
     }
 }
 
-// A lane's groups of a column.
+// A lane's group of a column.
 struct inkling_operand {
     int   u[8];
     float d;
@@ -115,66 +129,45 @@ static __device__ __forceinline__ float inkling_dot(const inkling_group & w, con
     return x.d*r;
 }
 
-// Where a lane's operands are: in registers, for one column and one piece...
-template <int G>
-struct inkling_held {
-    inkling_operand x[G];
-    __device__ __forceinline__ void take(const inkling_vectors & y, const int column) {
-#pragma unroll
-        for (int j = 0; j < G; j++) {
-            inkling_load(x[j], y, column*y.places + 32*j + threadIdx.x % WARP_SIZE);
-        }
-    }
-    __device__ __forceinline__ const inkling_operand & get(const int j, const int, const int) const { return x[j]; }
-};
-
-// ...or in shared memory.
-template <int G>
-struct inkling_shared {
-    const inkling_vectors y;
-    __device__ __forceinline__ inkling_operand get(const int j, const int column, const int piece) const {
-        inkling_operand x;
-        inkling_load(x, y, column*y.places + (piece*G + j)*32 + threadIdx.x % WARP_SIZE);
-        return x;
-    }
-};
-
-// The same groups of two rows, which lie at a and b.
-template <ggml_type type, int G, int N, typename X>
-static __device__ __forceinline__ void inkling_pieces_of(float (&acc)[2][N], const uint8_t * a, const uint8_t * b, const uint8_t * table, const X & x, const int index) {
+// Adds pieces of two rows, which lie at a and b, times N columns to acc. The columns'
+// groups of the piece begin at place.
+template <ggml_type type, int N>
+static __device__ __forceinline__ void inkling_pieces_of(float (&acc)[2][N], const uint8_t * a, const uint8_t * b, const int groups, const uint8_t * table, const inkling_vectors & y, int place) {
     using T = inkling_type<type>;
     constexpr bool later = T::negs && N == 1; // another dp4a is less than negating, once
+    place += threadIdx.x % WARP_SIZE;
+#pragma unroll 1
+    for (int first = 2*(threadIdx.x % WARP_SIZE); first < groups; first += INKLING_TURN, place += INKLING_TURN) {
 #pragma unroll
-    for (int j = 0; j < G; j++) {
-        const int group = threadIdx.x % WARP_SIZE*G + j;
-        inkling_group w[2];
+        for (int j = 0; j < 2; j++) {
+            const int group = first + j;
+            inkling_group w[2];
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            T::read(w[r], (r == 0 ? a : b) + group/T::groups*T::bytes, group % T::groups, table);
-            if constexpr (T::negs && !later) {
+            for (int r = 0; r < 2; r++) {
+                T::read(w[r], (r == 0 ? a : b) + group/T::groups*T::bytes, group % T::groups, table);
+                if constexpr (T::negs && !later) {
 #pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    w[r].v[i] += w[r].neg[i] & 0x01010101; // no carry: no magnitude is 0
+                    for (int i = 0; i < 8; i++) {
+                        w[r].v[i] += w[r].neg[i] & 0x01010101; // no carry: no magnitude is 0
+                    }
                 }
             }
-        }
 #pragma unroll
-        for (int c = 0; c < N; c++) {
-            const inkling_operand & o = x.get(j, c, index);
-            acc[0][c] += inkling_dot<type, later>(w[0], o);
-            acc[1][c] += inkling_dot<type, later>(w[1], o);
+            for (int c = 0; c < N; c++) {
+                inkling_operand x;
+                inkling_load(x, y, c*y.places + j*WARP_SIZE + place);
+                acc[0][c] += inkling_dot<type, later>(w[0], x);
+                acc[1][c] += inkling_dot<type, later>(w[1], x);
+            }
         }
     }
 }
 
-// Adds pieces of groups groups, a multiple of G, times N columns to acc.
-template <int G, int N, typename X>
-static __device__ __forceinline__ void inkling_pieces(float (&acc)[2][N], const int kind, const uint8_t * a, const uint8_t * b, const int groups, const uint8_t * table, const X & x, const int index) {
-    if (int(threadIdx.x % WARP_SIZE)*G >= groups) {
-        return;
-    }
+// The same for any type. groups is even.
+template <int N>
+static __device__ __forceinline__ void inkling_pieces(float (&acc)[2][N], const int kind, const uint8_t * a, const uint8_t * b, const int groups, const uint8_t * table, const inkling_vectors & y, const int place) {
     switch (kind) { // the same for the whole warp
-#define INKLING_CASE(t) case INKLING_KIND_##t: inkling_pieces_of<t, G>(acc, a, b, table, x, index); break;
+#define INKLING_CASE(t) case INKLING_KIND_##t: inkling_pieces_of<t>(acc, a, b, groups, table, y, place); break;
         INKLING_QUANTISED_TYPES(INKLING_CASE)
 #undef INKLING_CASE
     }
@@ -214,35 +207,26 @@ static __device__ __forceinline__ void inkling_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-constexpr int INKLING_MAX_STAGES = 6;
+// A warp's two slots, each for pieces of two rows, the second at half of the slot.
+struct inkling_slots {
+    uint8_t * at;
+    int bytes;
+    bool filled = false, read = false; // which is next
 
-// A warp's ring of slots, each for pieces of two rows, the second at half of the slot.
-struct inkling_ring_of_rows {
-    uint8_t * slots;
-    int slot_bytes, stages;
-    int filled = 0, read = 0; // the slots that are next
-
-    __device__ inkling_ring_of_rows(uint8_t * slots, int slot_bytes, int stages) : slots(slots), slot_bytes(slot_bytes), stages(stages) {}
+    __device__ inkling_slots(uint8_t * at, int bytes) : at(at), bytes(bytes) {}
 
     // Where the next copies go. One commit follows.
     __device__ __forceinline__ uint8_t * fill() {
-        uint8_t * slot = slots + filled*slot_bytes;
-        filled = filled + 1 == stages ? 0 : filled + 1;
-        return slot;
+        filled = !filled;
+        return at + (filled ? 0 : bytes);
     }
 
-    // The oldest pieces, once they are there; of copies stages-1 were committed since.
+    // The pieces that are older than the last commit.
     __device__ __forceinline__ const uint8_t * take() {
-        switch (stages) { // cp.async.wait_group takes constants
-            case 2:  asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
-            case 3:  asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
-            case 4:  asm volatile("cp.async.wait_group 3;" ::: "memory"); break;
-            default: asm volatile("cp.async.wait_group 4;" ::: "memory"); break; // 5 and 6
-        }
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
         __syncwarp(); // all lanes' copies
-        const uint8_t * slot = slots + read*slot_bytes;
-        read = read + 1 == stages ? 0 : read + 1;
-        return slot;
+        read = !read;
+        return at + (read ? 0 : bytes);
     }
 };
 

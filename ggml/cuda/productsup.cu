@@ -7,7 +7,7 @@ struct inkling_up_args {
     inkling_choice choice;
     const float * x;
     float * h;
-    int  k, ff, n;
+    int  k, ff, n, places;
     bool tables;
 };
 
@@ -20,10 +20,22 @@ struct inkling_up_cursor {
     int kind, row_bytes;
     const uint8_t * gate, * up;
 
+    // Slot by slot of every expert's one pair in turn, so that all warps have as many in
+    // all, and as many of either kind: the pairs of shared experts before place at.
+    static __device__ __forceinline__ int shared_before(const inkling_up_args & a, const int at) {
+        const int shared = a.choice.slots - a.choice.used;
+        return at/a.choice.slots*shared + min(at % a.choice.slots, shared);
+    }
+
     __device__ __forceinline__ void share(const inkling_up_args & a, const int number, const int warps) {
-        const int pairs = (routed ? a.choice.used : a.choice.slots - a.choice.used)*a.ff;
-        const int first = int(int64_t(number)*pairs/warps);
-        left = int(int64_t(number + 1)*pairs/warps) - first;
+        const int64_t pairs = int64_t(a.choice.slots)*a.ff;
+        const int begin = int(number*pairs/warps), end = int((number + 1)*pairs/warps);
+        int first = shared_before(a, begin), last = shared_before(a, end);
+        if (routed) {
+            first = begin - first;
+            last  = end - last;
+        }
+        left = last - first;
         slot = (routed ? 0 : a.choice.used) + first/a.ff;
         row  = first % a.ff;
         kind      = routed ? a.gate.kind : a.gate_shared.kind;
@@ -79,63 +91,54 @@ struct inkling_up_cursor {
 // One block for each SM, up to 16 warps. Each warp of all blocks has an equal share of
 // the pairs of a gate's row and an up's. What rows of x have in common is read again,
 // from L2.
-template <int G>
 static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling_up_kernel(const __grid_constant__ inkling_up_args a, const __grid_constant__ inkling_layout l) {
     extern __shared__ uint8_t shared[];
     const int warp = threadIdx.x/WARP_SIZE, warps = gridDim.x*l.warps, number = warp*gridDim.x + blockIdx.x;
 
-    inkling_ring_of_rows ring(shared + l.rings + warp*l.stages*l.slot_bytes, l.slot_bytes, l.stages);
+    inkling_slots slots(shared + l.slots + 2*warp*l.slot_bytes, l.slot_bytes);
     inkling_up_cursor ahead;
     ahead.begin(a, number, warps);
     const auto fill = [&]() {
         if (ahead.t < a.n) {
-            uint8_t * slot = ring.fill();
+            uint8_t * slot = slots.fill();
             inkling_copy(slot, ahead.gate, ahead.row_bytes);
             inkling_copy(slot + l.slot_bytes/2, ahead.up, ahead.row_bytes);
             ahead.next<true>(a, number, warps);
         }
         inkling_commit();
     };
-    int filled = 0; // before the choice is known
-    if (ahead.t == 0 && !ahead.routed) {
-        const int known = min(ahead.left - 1, l.stages - 1); // the step behind the last would look at the choice
+    // A shared expert's pair is known before the choice, unless the step behind it looks at that.
+    const bool known = ahead.t == 0 && !ahead.routed && ahead.left > 1;
+    if (known) {
         ahead.expert(a);
-        for (; filled < known; filled++) {
-            fill();
-        }
+        fill();
     }
     if (a.tables) {
         inkling_fill_table(shared);
     }
     inkling_wait();
     inkling_release();
-    if (ahead.t < a.n) {
-        ahead.expert(a);
-    }
-    for (; filled < l.stages - 1; filled++) {
+    if (!known) {
+        if (ahead.t < a.n) {
+            ahead.expert(a);
+        }
         fill();
     }
-    const inkling_vectors y(shared + l.vectors, 32*G, a.n);
-    inkling_round<G>(y, a.x, a.k, a.n);
+    const inkling_vectors y(shared + l.vectors, a.places, a.n);
+    inkling_round(y, a.x, a.k, a.n);
     __syncthreads();
 
     inkling_up_cursor now;
-    now.begin(a, number, warps);
-    inkling_held<G> x;
-    for (int t = -1; now.t < a.n; now.next<false>(a, number, warps)) {
-        if (now.t != t) {
-            t = now.t;
-            x.take(y, t);
-        }
+    for (now.begin(a, number, warps); now.t < a.n; now.next<false>(a, number, warps)) {
         fill();
-        const uint8_t * slot = ring.take();
+        const uint8_t * slot = slots.take();
         float acc[2][1] = {{0.0f}};
-        inkling_pieces<G>(acc, now.kind, slot, slot + l.slot_bytes/2, a.k/32, shared, x, 0);
+        inkling_pieces<1>(acc, now.kind, slot, slot + l.slot_bytes/2, a.k/32, shared, y, now.t*a.places);
         __syncwarp(); // all lanes have read the slot
         const float sum = inkling_sums(acc[0][0], acc[1][0]);
         const float up  = __shfl_sync(0xFFFFFFFF, sum, WARP_SIZE/2);
         if (threadIdx.x % WARP_SIZE == 0) {
-            a.h[(int64_t(t)*a.choice.slots + now.slot)*a.ff + now.row] = sum/(1.0f + expf(-sum))*up;
+            a.h[(int64_t(now.t)*a.choice.slots + now.slot)*a.ff + now.row] = sum/(1.0f + expf(-sum))*up;
         }
     }
 }
@@ -143,15 +146,14 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
 struct inkling_up_plan {
     inkling_up_args args;
     inkling_layout layout;
-    int groups;
 };
 
 static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
     auto & a = p.args;
-    p.groups = inkling_groups_of_lane(a.k);
-    if (p.groups == 0) {
+    if (a.k % 64 != 0) {
         return false;
     }
+    a.places = int(inkling_places(a.k));
     int most = 0;
     a.tables = false;
     for (auto * bank : {&a.gate, &a.gate_shared}) { // an up is as its gate
@@ -162,23 +164,12 @@ static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
         a.tables   = a.tables || bank->type == GGML_TYPE_IQ3_XXS;
         most       = std::max(most, bank->row_bytes);
     }
-    return inkling_spread(p.layout, chip, a.tables, 32*p.groups, a.n, most, int64_t(a.choice.slots)*a.ff);
-}
-
-template <int G>
-static void inkling_launch_up_of(ggml_backend_cuda_context & ctx, const inkling_up_plan & p, const inkling_chip & chip) {
-    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_up_kernel<G>, chip.shared);
-    inkling_launch(ctx, inkling_up_kernel<G>, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
+    return inkling_spread(p.layout, chip, a.tables, a.places, a.n, most, int64_t(a.choice.slots)*a.ff);
 }
 
 static void inkling_launch_up(ggml_backend_cuda_context & ctx, const inkling_up_plan & p, const inkling_chip & chip) {
-    switch (p.groups) {
-        case 1: inkling_launch_up_of<1>(ctx, p, chip); break;
-        case 2: inkling_launch_up_of<2>(ctx, p, chip); break;
-        case 4: inkling_launch_up_of<4>(ctx, p, chip); break;
-        case 6: inkling_launch_up_of<6>(ctx, p, chip); break;
-        case 7: inkling_launch_up_of<7>(ctx, p, chip); break;
-    }
+    CUDA_SET_SHARED_MEMORY_LIMIT(inkling_up_kernel, chip.shared);
+    inkling_launch(ctx, inkling_up_kernel, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
 // node: h; sources: x, ids, gate, up and, where experts are shared, gateSh, upSh.
