@@ -47,19 +47,20 @@ static __device__ __forceinline__ void inkling_eight(const nv_bfloat16 * w, floa
 constexpr int INKLING_FLOAT_THREADS = 256;
 
 // R rows a block of 8 warps, whose threads read 8 neighbouring weights of each at a
-// time: a column of x that is read serves R rows. k is a multiple of 8.
-template <typename W, int R, int N>
+// time: a column of x that is read serves R rows. The first EARLY of these are read
+// before x is there. k is a multiple of 8.
+template <typename W, int R, int N, int EARLY>
 static __global__ void __launch_bounds__(INKLING_FLOAT_THREADS) inkling_float_kernel(const inkling_float_args a) {
+    constexpr int step = 8*INKLING_FLOAT_THREADS;
     const int row0 = blockIdx.x*R;
-    float acc[R][N] = {{0.0f}};
-    inkling_wait();
-    inkling_release();
-    for (int i = 8*threadIdx.x; i < a.k; i += 8*INKLING_FLOAT_THREADS) {
-        float w[R][8];
+    const auto read = [&](float (&w)[R][8], const int i) {
 #pragma unroll
         for (int r = 0; r < R; r++) { // the last row again where there is none
             inkling_eight((const W *) a.w + int64_t(min(row0 + r, a.rows - 1))*a.k + i, w[r]);
         }
+    };
+    float acc[R][N] = {{0.0f}};
+    const auto add = [&](const float (&w)[R][8], const int i) {
 #pragma unroll
         for (int c = 0; c < N; c++) {
             if (c < a.n) {
@@ -74,7 +75,30 @@ static __global__ void __launch_bounds__(INKLING_FLOAT_THREADS) inkling_float_ke
                 }
             }
         }
+    };
+
+    int i = 8*threadIdx.x;
+    float early[EARLY][R][8];
+#pragma unroll
+    for (int j = 0; j < EARLY; j++) {
+        if (i + j*step < a.k) {
+            read(early[j], i + j*step);
+        }
     }
+    inkling_wait();
+    inkling_release();
+#pragma unroll
+    for (int j = 0; j < EARLY; j++, i += step) {
+        if (i < a.k) {
+            add(early[j], i);
+        }
+    }
+    for (; i < a.k; i += step) {
+        float w[R][8];
+        read(w, i);
+        add(w, i);
+    }
+
     constexpr int warps = INKLING_FLOAT_THREADS/WARP_SIZE;
     __shared__ float parts[warps][R*N];
     const int warp = threadIdx.x/WARP_SIZE;
@@ -106,9 +130,9 @@ template <typename W, int N>
 static void inkling_launch_float_of(ggml_backend_cuda_context & ctx, const inkling_float_args & a, int sms) {
     constexpr int R = 4;
     if (a.rows < 2*R*sms) { // few rows, as a router has: a block each
-        inkling_launch(ctx, inkling_float_kernel<W, 1, N>, a.rows, INKLING_FLOAT_THREADS, 0, 1, a);
+        inkling_launch(ctx, inkling_float_kernel<W, 1, N, 2>, a.rows, INKLING_FLOAT_THREADS, 0, 1, a);
     } else {
-        inkling_launch(ctx, inkling_float_kernel<W, R, N>, (a.rows + R - 1)/R, INKLING_FLOAT_THREADS, 0, 1, a);
+        inkling_launch(ctx, inkling_float_kernel<W, R, N, 1>, (a.rows + R - 1)/R, INKLING_FLOAT_THREADS, 0, 1, a);
     }
 }
 
