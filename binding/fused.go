@@ -18,6 +18,7 @@ const (
 	FusedQKV         FusedOp = 202
 	FusedRouter      FusedOp = 203
 	FusedRouting     FusedOp = 204
+	FusedRows        FusedOp = 205 // rows.cu
 
 	FusedProducts    FusedOp = 301 // products.cu
 	FusedExpertsUp   FusedOp = 302

@@ -80,12 +80,6 @@ static __device__ __forceinline__ float4 inkling_scaled(const float4 v, const fl
     return make_float4(v.x*s*w.x, v.y*s*w.y, v.z*s*w.z, v.w*s*w.w);
 }
 
-// What supports asks of operands.
-
-static inline bool inkling_is(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t ne1) {
-    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2]*t->ne[3] == 1 && ggml_is_contiguous(t);
-}
-
 // The convolution's weights, its table and the rows' positions fit each other.
 static inline bool inkling_conv_fits(const ggml_tensor * w, const ggml_tensor * table, const inkling_ring & ring,
         const ggml_tensor * first, int64_t n, int64_t rows) {

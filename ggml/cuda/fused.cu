@@ -2,6 +2,7 @@
 #include "decode.cuh"
 #include "fused.cuh"
 #include "products.cuh"
+#include "rows.cuh"
 
 #include "ggml-backend-impl.h"
 
@@ -12,6 +13,7 @@ static const inkling_fused_op * const inkling_fused_ops[] = {
     &inkling_band_attention, &inkling_band_prefill, // attention.cuh
     &inkling_conv_add_norm, &inkling_qkv, &inkling_router, &inkling_routing, // decode.cuh
     &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
+    &inkling_rows, // rows.cuh
 #endif
 };
 

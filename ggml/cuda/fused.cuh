@@ -41,6 +41,11 @@ struct inkling_fused_op {
     void (*compute)(ggml_backend_cuda_context & ctx, ggml_tensor * node);
 };
 
+// Whether t is an operand of that type and shape, without gaps.
+static inline bool inkling_is(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t ne1) {
+    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2]*t->ne[3] == 1 && ggml_is_contiguous(t);
+}
+
 bool inkling_fused_supports(int device, const ggml_tensor * node);
 void inkling_fused(ggml_backend_cuda_context & ctx, ggml_tensor * node);
 

@@ -29,7 +29,7 @@ func TestPlace(t *testing.T) {
 		{"experts of two in host memory", one, layout{1, 7, 2}, []int{0, 0, 0, 0, 0, 0}, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := &planning{layers: 6, split: tc.split, gpus: slices.Repeat([]binding.Device{binding.CPU()}, len(tc.split)), embd: binding.F16}
+			p := &planning{layers: 6, split: tc.split, gpus: slices.Repeat([]binding.Device{binding.CPU()}, len(tc.split)), embd: binding.F16, nEmbd: 256}
 			devs, place, err := p.place(tc.l)
 			if err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestSimplify(t *testing.T) {
 		{"experts in host memory", []float64{1}, layout{1, 7, 1}, false},
 		{"two GPUs", []float64{1, 1}, layout{2, 7, 0}, false},
 	} {
-		p := &planning{layers: 6, split: tc.split, gpus: slices.Repeat([]binding.Device{binding.CPU()}, len(tc.split)), embd: binding.F16}
+		p := &planning{layers: 6, split: tc.split, gpus: slices.Repeat([]binding.Device{binding.CPU()}, len(tc.split)), embd: binding.F16, nEmbd: 256}
 		devs, place, err := p.place(tc.l)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -26,7 +27,8 @@ type planning struct {
 	moe    bool // the model has routed experts
 	split  []float64
 	ngl    int // layers on GPUs, the output counted as one more; -1: what fits
-	embd   binding.DType
+	embd   binding.DType // of the tokens' embedding
+	nEmbd  int64
 }
 
 func newPlanning(o Options, s Subject, gpus []binding.Device) (*planning, error) {
@@ -49,8 +51,8 @@ func newPlanning(o Options, s Subject, gpus []binding.Device) (*planning, error)
 	default:
 		p.ngl = min(n, p.layers+1)
 	}
-	if t, ok := s.Model.Tensor("token_embd.weight"); ok {
-		p.embd = binding.DType(t.Type)
+	if t, ok := s.Model.Tensor("token_embd.weight"); ok && len(t.Dims) > 0 {
+		p.embd, p.nEmbd = binding.DType(t.Type), t.Dims[0]
 	}
 	for _, t := range s.Model.Tensors() {
 		p.moe = p.moe || strings.Contains(t.Name, "_exps.")
@@ -176,7 +178,7 @@ func (p *planning) place(l layout) ([]binding.Device, models.Placement, error) {
 	}
 	if l.ngl > p.layers {
 		place.Output = place.Layers[p.layers-1]
-		if hasRows(devs[0], p.embd) {
+		if hasRows(devs[0], p.embd, p.nEmbd) {
 			place.Embedding = place.Layers[0]
 		}
 	}
@@ -209,8 +211,8 @@ func (p *planning) named(name string, devs []binding.Device) (int, error) {
 	return 0, fmt.Errorf("override-tensor: no device %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// hasRows reports whether a device can look rows of type t up.
-func hasRows(d binding.Device, t binding.DType) bool {
+// hasRows reports whether a device can look up rows of n values of type t.
+func hasRows(d binding.Device, t binding.DType, n int64) bool {
 	be, err := binding.NewPlanner(d)
 	if err != nil {
 		return false
@@ -218,5 +220,6 @@ func hasRows(d binding.Device, t binding.DType) bool {
 	defer be.Close()
 	g := be.NewGraph(4)
 	defer g.Close()
-	return g.Supports(g.GetRows(g.Input("rows", t, 256*t.BlockSize(), 2), g.Input("ids", binding.I32, 1)))
+	_, ok := op.Rows(g, g.Input("rows", t, n, 2), g.Input("ids", binding.I32, 1))
+	return ok
 }

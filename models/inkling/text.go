@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
 )
 
 // build records one step of the decoder.
@@ -51,7 +52,8 @@ func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 //	res: [n_embd, n]
 func (st *step) embed(g *binding.Graph, w *weights, ids *binding.Tensor) *binding.Tensor {
 	g.On(w.embdOn)
-	return g.RMSNorm(g.GetRows(w.Embd, ids), w.EmbdNorm, st.eps)
+	rows, _ := op.Rows(g, w.Embd, ids) // the embedding lies where there is a kernel
+	return g.RMSNorm(rows, w.EmbdNorm, st.eps)
 }
 
 // block is layer i. next is the norm's weight of what comes behind it, or nil.

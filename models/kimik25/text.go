@@ -1,6 +1,9 @@
 package kimik25
 
-import "github.com/inkling-go/inkling/binding"
+import (
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
+)
 
 // build records one step of the decoder.
 //
@@ -8,7 +11,8 @@ import "github.com/inkling-go/inkling/binding"
 //	hidden: [n_embd, outs]
 func (st *step) build(g *binding.Graph, w *weights) []*binding.Tensor {
 	g.On(w.embdOn)
-	x := st.PutMedia(g, g.GetRows(w.Embd, st.IDs)) // [n_embd, N]
+	rows, _ := op.Rows(g, w.Embd, st.IDs) // the embedding lies where there is a kernel
+	x := st.PutMedia(g, rows)             // [n_embd, N]
 	g.Tap(x, "inputs_embeds", -1)
 	for i, l := range w.Layers {
 		g.On(st.on(i))

@@ -1,0 +1,5 @@
+#pragma once
+
+#include "fused.cuh"
+
+extern const inkling_fused_op inkling_rows; // rows.cu
