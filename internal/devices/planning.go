@@ -213,6 +213,9 @@ func (p *planning) named(name string, devs []binding.Device) (int, error) {
 
 // hasRows reports whether a device can look up rows of n values of type t.
 func hasRows(d binding.Device, t binding.DType, n int64) bool {
+	if n < 1 || !t.Known() || n%t.BlockSize() != 0 { // opening the model says what is wrong
+		return false
+	}
 	be, err := binding.NewPlanner(d)
 	if err != nil {
 		return false
