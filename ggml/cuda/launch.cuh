@@ -41,8 +41,7 @@ static cudaError_t inkling_start(bool hopper, int cluster, void (*kernel)(P...),
     cudaLaunchAttribute attrs[2] = {};
     config.attrs = attrs;
 #if CUDART_VERSION >= 12030 // before, graphs of such launches could not be recorded
-    static const bool chained = getenv("INKLING_CHAIN") != nullptr; // measured before it is kept
-    if (hopper && chained) {
+    if (hopper) {
         auto & chain = attrs[config.numAttrs++];
         chain.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         chain.val.programmaticStreamSerializationAllowed = 1;
