@@ -15,7 +15,8 @@ struct inkling_products_args {
     bool  tables;
     const float * x;
     float * dst;
-    int   k, n, rows, pairs, places, pieces, piece_groups;
+    int   k, n, rows, pairs, places;
+    inkling_cut cut;
 };
 
 // A pair of rows of a launch.
@@ -73,7 +74,7 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
 
     inkling_slots slots(shared + l.slots + 2*warp*l.slot_bytes, l.slot_bytes);
     inkling_products_cursor ahead(a, first);
-    int pieces_ahead = pairs*a.pieces;
+    int pieces_ahead = pairs*a.cut.pieces;
     const auto fill = [&]() {
         if (pieces_ahead > 0) {
             const int at = ahead.piece*a.piece_bytes[ahead.which], bytes = min(a.piece_bytes[ahead.which], ahead.row_bytes - at);
@@ -83,7 +84,7 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
                 inkling_copy(slot + l.slot_bytes/2, ahead.src + ahead.row_bytes + at, bytes);
             }
             pieces_ahead--;
-            if (++ahead.piece == a.pieces) {
+            if (++ahead.piece == a.cut.pieces) {
                 ahead.next(a);
             }
         }
@@ -102,11 +103,11 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     inkling_products_cursor now(a, first);
     for (int i = 0; i < pairs; i++) {
         float acc[2][N] = {{0.0f}};
-        for (int piece = 0; piece < a.pieces; piece++) {
+        for (int piece = 0; piece < a.cut.pieces; piece++) {
             fill();
             const uint8_t * slot = slots.take();
-            const int begin = piece*a.piece_groups;
-            inkling_pieces<N>(acc, a.kind[now.which], slot, slot + l.slot_bytes/2, min(a.piece_groups, a.k/32 - begin), shared, y, begin);
+            const int begin = piece*a.cut.groups;
+            inkling_pieces<N>(acc, a.kind[now.which], slot, slot + l.slot_bytes/2, min(a.cut.groups, a.k/32 - begin), shared, y, begin);
             __syncwarp(); // all lanes have read the slot
         }
 #pragma unroll
@@ -134,7 +135,6 @@ static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip 
         return false;
     }
     p.columns = a.n <= 1 ? 1 : a.n <= 2 ? 2 : a.n <= 4 ? 4 : INKLING_MAX_COLUMNS;
-    a.places  = int(inkling_places(a.k));
     a.tables  = false;
     a.pairs   = 0;
     int longest = 0;
@@ -144,21 +144,14 @@ static bool inkling_plan_products(inkling_products_plan & p, const inkling_chip 
         a.tables = a.tables || a.type[i] == GGML_TYPE_IQ3_XXS;
         longest  = std::max(longest, a.row_bytes[i]);
     }
-    // Pieces of one turn at least, whose bytes are a multiple of 16 in every type.
-    constexpr int most = 3376; // bytes, so that 16 warps fit
-    const int turns = a.places/INKLING_TURN;
-    int piece_turns = turns;
-    while (piece_turns > 1 && int64_t(longest)*piece_turns > int64_t(most)*turns) {
-        piece_turns = (piece_turns + 1)/2;
+    if (!inkling_spread(p.layout, a.cut, chip, a.tables, a.k, p.columns, longest, a.pairs)) {
+        return false;
     }
-    a.piece_groups = piece_turns*INKLING_TURN;
-    a.pieces       = (turns + piece_turns - 1)/piece_turns;
-    int64_t piece_bytes = 0;
+    a.places = int(inkling_places(a.k));
     for (int i = 0; i < INKLING_MAX_WEIGHTS; i++) {
-        a.piece_bytes[i] = a.pieces == 1 ? a.row_bytes[i] : int(int64_t(a.row_bytes[i])*a.piece_groups/(a.k/32));
-        piece_bytes = std::max(piece_bytes, int64_t(a.piece_bytes[i]));
+        a.piece_bytes[i] = a.cut.bytes(a.row_bytes[i], a.k);
     }
-    return inkling_spread(p.layout, chip, a.tables, a.places, p.columns, piece_bytes, a.pairs);
+    return true;
 }
 
 template <int N>

@@ -44,29 +44,47 @@ static inline bool inkling_lay_out(inkling_layout & l, const inkling_chip & chip
     return true;
 }
 
-// The layout with the most warps that fit, or up to a quarter less if items are dealt
-// so much more evenly to the warps of all blocks.
-static inline bool inkling_spread(inkling_layout & l, const inkling_chip & chip, bool tables, int64_t places, int columns, int64_t piece_bytes, int64_t items) {
-    int warps = INKLING_MAX_WARPS;
-    while (warps > 0 && !inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, warps)) {
-        warps--;
-    }
-    if (warps == 0) {
-        return false;
-    }
-    const auto time = [&](int64_t w) { return (items + w*chip.sms - 1)/(w*chip.sms)*w; }; // of a block whose speed is the same
-    int best = warps;
-    for (int w = warps - 1; w > 0 && 4*w >= 3*warps; w--) {
-        if (20*time(w) < 19*time(best)) {
-            best = w;
-        }
-    }
-    return inkling_lay_out(l, chip, tables, places, columns, 0, piece_bytes, best);
-}
-
 // Places of a column of k.
 static inline int64_t inkling_places(int64_t k) {
     return (k/32 + INKLING_TURN - 1)/INKLING_TURN*INKLING_TURN;
+}
+
+// How rows of k weights are cut: into the fewest pieces with which a block's most warps
+// have room. Pieces are turns, whose bytes are a multiple of 16 in every type.
+struct inkling_cut {
+    int groups, pieces; // groups of a piece
+
+    int bytes(int64_t row_bytes, int64_t k) const { return int(pieces == 1 ? row_bytes : row_bytes*groups/(k/32)); }
+};
+
+// The cut of rows whose longest has row_bytes, and the number of warps, three quarters of
+// the most at least, with which the busiest of a block's four schedulers has least to
+// do when items are dealt to the warps of all blocks.
+static inline bool inkling_spread(inkling_layout & l, inkling_cut & cut, const inkling_chip & chip, bool tables, int64_t k, int columns, int64_t row_bytes, int64_t items) {
+    const int places = int(inkling_places(k)), turns = places/INKLING_TURN;
+    const auto fits = [&](int warps) {
+        return inkling_lay_out(l, chip, tables, places, columns, 0, cut.bytes(row_bytes, k), warps);
+    };
+    int most = INKLING_MAX_WARPS;
+    for (int piece = turns;; piece = (piece + 1)/2) {
+        cut = {piece*INKLING_TURN, (turns + piece - 1)/piece};
+        if (fits(most) || piece == 1) {
+            break;
+        }
+    }
+    while (!fits(most)) {
+        if (--most == 0) {
+            return false;
+        }
+    }
+    const auto time = [&](int64_t warps) { return (items + warps*chip.sms - 1)/(warps*chip.sms)*((warps + 3)/4); };
+    int best = most;
+    for (int warps = most - 1; warps > 0 && 4*warps >= 3*most; warps--) {
+        if (time(warps) <= time(best)) {
+            best = warps;
+        }
+    }
+    return fits(best);
 }
 
 // w is a matrix, or a bank of them, that the kernels read in place: whole rows of

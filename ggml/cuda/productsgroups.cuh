@@ -53,6 +53,26 @@ static __device__ __forceinline__ uint32_t inkling_bytes(const uint32_t a, const
 // lookups have no bank conflicts and byte*256 + 4*lane is one prmt.
 constexpr int INKLING_TABLE_BYTES = 256*256;
 
+// The signs of 8 weights from 7 bits, of which the eighth makes their number even: bit
+// 8k+7 is that of weight k, bit 8k+6 that of weight 4+k.
+struct inkling_sign_words {
+    uint32_t of[128];
+
+    constexpr inkling_sign_words() : of() {
+        for (uint32_t code = 0; code < 128; code++) {
+            uint32_t signs = code;
+            for (int k = 0; k < 7; k++) {
+                signs ^= (code >> k & 1) << 7;
+            }
+            for (int k = 0; k < 4; k++) {
+                of[code] |= (signs >> k & 1) << (8*k + 7) | (signs >> (k + 4) & 1) << (8*k + 6);
+            }
+        }
+    }
+};
+
+static __device__ const inkling_sign_words inkling_signs;
+
 static __device__ __forceinline__ void inkling_fill_table(uint8_t * table) {
     constexpr int quads = INKLING_TABLE_BYTES/16, together = 8; // so many reads under way
     for (int i0 = threadIdx.x; i0 < quads; i0 += together*blockDim.x) {
@@ -60,16 +80,7 @@ static __device__ __forceinline__ void inkling_fill_table(uint8_t * table) {
 #pragma unroll
         for (int j = 0; j < together; j++) {
             const int i = i0 + j*blockDim.x, code = i/16 % 256;
-            if (i % 16 < 8) {
-                words[j] = iq3xxs_grid[code];
-            } else { // bit 8k+7: sign of weight k; bit 8k+6: of weight 4+k; the eighth makes their number even
-                const uint32_t signs = (code & 127) | (__popc(code & 127) & 1) << 7;
-                words[j] = 0;
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    words[j] |= (signs >> k & 1) << (8*k + 7) | (signs >> (k + 4) & 1) << (8*k + 6);
-                }
-            }
+            words[j] = i % 16 < 8 ? iq3xxs_grid[code] : inkling_signs.of[code % 128];
         }
 #pragma unroll
         for (int j = 0; j < together; j++) {

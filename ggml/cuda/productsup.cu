@@ -8,6 +8,8 @@ struct inkling_up_args {
     const float * x;
     float * h;
     int  k, ff, n, places;
+    inkling_cut cut;
+    int  piece_bytes, piece_bytes_shared;
     bool tables;
 };
 
@@ -98,12 +100,18 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
     inkling_slots slots(shared + l.slots + 2*warp*l.slot_bytes, l.slot_bytes);
     inkling_up_cursor ahead;
     ahead.begin(a, number, warps);
+    int piece_ahead = 0;
     const auto fill = [&]() {
         if (ahead.t < a.n) {
+            const int piece_bytes = ahead.routed ? a.piece_bytes : a.piece_bytes_shared;
+            const int at = piece_ahead*piece_bytes, bytes = min(piece_bytes, ahead.row_bytes - at);
             uint8_t * slot = slots.fill();
-            inkling_copy(slot, ahead.gate, ahead.row_bytes);
-            inkling_copy(slot + l.slot_bytes/2, ahead.up, ahead.row_bytes);
-            ahead.next<true>(a, number, warps);
+            inkling_copy(slot, ahead.gate + at, bytes);
+            inkling_copy(slot + l.slot_bytes/2, ahead.up + at, bytes);
+            if (++piece_ahead == a.cut.pieces) {
+                piece_ahead = 0;
+                ahead.next<true>(a, number, warps);
+            }
         }
         inkling_commit();
     };
@@ -130,11 +138,14 @@ static __global__ void __launch_bounds__(INKLING_MAX_WARPS*WARP_SIZE, 1) inkling
 
     inkling_up_cursor now;
     for (now.begin(a, number, warps); now.t < a.n; now.next<false>(a, number, warps)) {
-        fill();
-        const uint8_t * slot = slots.take();
         float acc[2][1] = {{0.0f}};
-        inkling_pieces<1>(acc, now.kind, slot, slot + l.slot_bytes/2, a.k/32, shared, y, now.t*a.places);
-        __syncwarp(); // all lanes have read the slot
+        for (int piece = 0; piece < a.cut.pieces; piece++) {
+            fill();
+            const uint8_t * slot = slots.take();
+            const int begin = piece*a.cut.groups;
+            inkling_pieces<1>(acc, now.kind, slot, slot + l.slot_bytes/2, min(a.cut.groups, a.k/32 - begin), shared, y, now.t*a.places + begin);
+            __syncwarp(); // all lanes have read the slot
+        }
         const float sum = inkling_sums(acc[0][0], acc[1][0]);
         const float up  = __shfl_sync(0xFFFFFFFF, sum, WARP_SIZE/2);
         if (threadIdx.x % WARP_SIZE == 0) {
@@ -153,7 +164,6 @@ static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
     if (a.k % 64 != 0) {
         return false;
     }
-    a.places = int(inkling_places(a.k));
     int most = 0;
     a.tables = false;
     for (auto * bank : {&a.gate, &a.gate_shared}) { // an up is as its gate
@@ -164,7 +174,13 @@ static bool inkling_plan_up(inkling_up_plan & p, const inkling_chip & chip) {
         a.tables   = a.tables || bank->type == GGML_TYPE_IQ3_XXS;
         most       = std::max(most, bank->row_bytes);
     }
-    return inkling_spread(p.layout, chip, a.tables, a.places, a.n, most, int64_t(a.choice.slots)*a.ff);
+    if (!inkling_spread(p.layout, a.cut, chip, a.tables, a.k, a.n, most, int64_t(a.choice.slots)*a.ff)) {
+        return false;
+    }
+    a.places             = int(inkling_places(a.k));
+    a.piece_bytes        = a.cut.bytes(a.gate.row_bytes, a.k);
+    a.piece_bytes_shared = a.cut.bytes(a.gate_shared.row_bytes, a.k);
+    return true;
 }
 
 static void inkling_launch_up(ggml_backend_cuda_context & ctx, const inkling_up_plan & p, const inkling_chip & chip) {
