@@ -7,8 +7,8 @@ import (
 	"github.com/inkling-go/inkling/binding"
 )
 
-// BenchmarkFusedAttention compares the forms of attention with bias, and flash attention
-// over the same keys with a mask for all heads that hides none. A graph has several of
+// BenchmarkFusedAttention compares fused attention with bias, flash attention over the
+// same keys with a mask for all heads that hides none, and of many rows the composition. A graph has several of
 // them, each with keys of its own; us/op is what one takes.
 func BenchmarkFusedAttention(b *testing.B) {
 	few := []bandCase{}
@@ -39,12 +39,6 @@ func BenchmarkFusedAttention(b *testing.B) {
 				proj := b.persistent(binding.F32, d.proj, int64(d.dRel), int64(d.E))
 				o, _ := FusedAttention(b.g, a, proj, b.inputI32([]int32{int32(d.pos)}, 1), b.tickets(int64(2*d.nHead)), cells)
 				return o
-			})
-			benchForm(b, be, c, "composed", func(b *bench, d *bandData) *binding.Tensor {
-				if d.window > 0 {
-					return joined{d}.buildCells(b, binding.F16, true)
-				}
-				return joined{d}.buildScatter(b, binding.F16, true)
 			})
 			benchForm(b, be, c, "plain", buildPlain)
 		}
