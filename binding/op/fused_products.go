@@ -2,16 +2,19 @@ package op
 
 import "github.com/inkling-go/inkling/binding"
 
-// maxFusedRows bounds the rows of a fused product: its kernels read a weight once for
-// so many. More of them are work for matrix kernels.
-const maxFusedRows = 8
+// Bounds of rows for fused products: their kernels read a weight once for up to 8.
+// More are work for matrix kernels, but rows that choose experts have few in common.
+const (
+	maxFusedRows    = 8
+	maxFusedChoices = 32
+)
 
 // FusedProducts are the products of x with up to 4 weights in one launch, on devices
 // that have a kernel for them. Quantised weights are multiplied by x rounded to blocks
 // of 32 values of 8 bits, as ggml's own kernels do for one row.
 //
 //	x:   [k, n]        F32, contiguous; n up to 8
-//	w_i: [k, m_i]      contiguous
+//	w_i: [k, m_i]      contiguous, a row a multiple of 16 bytes; all quantised or none
 //	res: [Σm_i, n]     the results of the weights behind each other; false: use the composition
 func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*binding.Tensor, bool) {
 	const most = 4
@@ -34,7 +37,7 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 // FusedExperts is Σ_j weight_j·down_j(silu(gate_j x)·up_j x) over the chosen experts
 // and behind them the shared ones, in two launches, on devices that have a kernel.
 //
-//	x:            [n_embd, n]              F32, contiguous; n up to 8
+//	x:            [n_embd, n]              F32, contiguous; n up to 32
 //	ids:          [n_used, n]              I32, rows contiguous
 //	weights:      [n_used+n_shared, n]     F32, rows contiguous
 //	gate, up:     [n_embd, n_ff, n_expert]
@@ -44,7 +47,7 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 //	res:          [n_embd, n]              false: use the composition
 func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh, downSh *binding.Tensor) (*binding.Tensor, bool) {
 	n, nUsed := x.Dim(1), ids.Dim(0)
-	if !g.Device().Fuses() || n > maxFusedRows {
+	if !g.Device().Fuses() || n > maxFusedChoices {
 		return nil, false
 	}
 	defer g.Follow(n, gate, up, down)()

@@ -193,6 +193,7 @@ func TestFusedExperts(t *testing.T) {
 			{k: 4096, ff: 2048, experts: 9, used: 6, shared: 2, n: 1, gate: "iq3_xxs", down: "iq3_xxs", sh: "q5_K"},
 			{k: 2048, ff: 2048, experts: 16, used: 6, shared: 2, n: 8, gate: "iq3_xxs", down: "q4_K", sh: "q5_K"},
 			{k: 2048, ff: 2048, experts: 12, used: 8, shared: 1, n: 3, gate: "q4_K", down: "q6_K", sh: "q6_K"},
+			{k: 512, ff: 512, experts: 64, used: 6, shared: 2, n: 21, gate: "q4_K", down: "q5_K", sh: "q5_K"},
 			{k: 512, ff: 256, experts: 4, used: 2, shared: 0, n: 2, gate: "q8_0", down: "q8_0"},
 			{k: 6144, ff: 1024, experts: 7, used: 6, shared: 2, n: 2, gate: "q3_K", down: "q5_K", sh: "q5_K"},
 			{k: 512, ff: 1024, experts: 4, used: 2, shared: 2, n: 5, gate: "mxfp4", down: "mxfp4", sh: "q8_0"},

@@ -7,7 +7,8 @@ extern const inkling_fused_op inkling_products;     // products.cu
 extern const inkling_fused_op inkling_experts_up;   // productsup.cu
 extern const inkling_fused_op inkling_experts_down; // productsdown.cu
 
-constexpr int INKLING_MAX_COLUMNS = 8;
+constexpr int INKLING_MAX_COLUMNS = 8;  // of a launch
+constexpr int INKLING_MAX_CHOICES = 32; // rows with experts of their own
 
 // What a launch has to share.
 struct inkling_chip {

@@ -151,7 +151,7 @@ static bool inkling_down_supports(int device, const ggml_tensor * node) {
         return false;
     }
     const int64_t ff = h->ne[0], slots = h->ne[1], n = h->ne[2], rows = down->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
-    if (!inkling_is_activation(h) || n > INKLING_MAX_COLUMNS || ff % 32 != 0 || ids->ne[0] + shared != slots ||
+    if (!inkling_is_activation(h) || n > INKLING_MAX_CHOICES || ff % 32 != 0 || ids->ne[0] + shared != slots ||
         !inkling_is_columns(ids, GGML_TYPE_I32, ids->ne[0], n) || !inkling_is_columns(weights, GGML_TYPE_F32, slots, n) ||
         !inkling_is_bank(down, ff, rows, down->ne[2]) || (shared > 0 && !inkling_is_bank(node->src[4], ff, rows, shared))) {
         return false;

@@ -188,20 +188,21 @@ static void inkling_launch_up(ggml_backend_cuda_context & ctx, const inkling_up_
     inkling_launch(ctx, inkling_up_kernel, chip.sms, p.layout.warps*WARP_SIZE, p.layout.bytes(), 1, p.args, p.layout);
 }
 
-// node: h; sources: x, ids, gate, up and, where experts are shared, gateSh, upSh.
-static bool inkling_up_of(inkling_up_plan & p, const inkling_chip & chip, const ggml_tensor * node) {
+// The launch for the rows of x from t on. node: h; sources: x, ids, gate, up and, where
+// experts are shared, gateSh, upSh.
+static bool inkling_up_of(inkling_up_plan & p, const inkling_chip & chip, const ggml_tensor * node, const int t) {
     const ggml_tensor * x = node->src[0], * ids = node->src[1], * gate = node->src[2];
     auto & a = p.args;
     a.gate        = inkling_bank_of(gate);
     a.up          = inkling_bank_of(node->src[3]);
     a.gate_shared = inkling_bank_of(node->src[4]);
     a.up_shared   = inkling_bank_of(node->src[5]);
-    a.choice      = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[0]), int(node->ne[1]), int(gate->ne[2])};
-    a.x  = (const float *) x->data;
-    a.h  = (float *) node->data;
+    a.choice      = {(const int32_t *) ids->data + t*(ids->nb[1]/ids->nb[0]), int(ids->nb[1]/ids->nb[0]), int(ids->ne[0]), int(node->ne[1]), int(gate->ne[2])};
+    a.x  = (const float *) x->data + t*x->ne[0];
+    a.h  = (float *) node->data + t*node->ne[0]*node->ne[1];
     a.k  = int(x->ne[0]);
     a.ff = int(gate->ne[1]);
-    a.n  = int(x->ne[1]);
+    a.n  = std::min(INKLING_MAX_COLUMNS, int(x->ne[1]) - t);
     return inkling_plan_up(p, chip);
 }
 
@@ -211,7 +212,7 @@ static bool inkling_up_supports(int device, const ggml_tensor * node) {
         return false;
     }
     const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
-    if (!inkling_is_activation(x) || x->ne[2] != 1 || n > INKLING_MAX_COLUMNS || k % 32 != 0 ||
+    if (!inkling_is_activation(x) || x->ne[2] != 1 || n > INKLING_MAX_CHOICES || k % 32 != 0 ||
         !inkling_is_columns(ids, GGML_TYPE_I32, ids->ne[0], n) ||
         !inkling_is_bank(gate, k, ff, gate->ne[2]) || !inkling_is_bank(up, k, ff, gate->ne[2]) || up->type != gate->type ||
         (shared > 0 && (!inkling_is_bank(node->src[4], k, ff, shared) || !inkling_is_bank(node->src[5], k, ff, shared) || node->src[5]->type != node->src[4]->type))) {
@@ -222,14 +223,16 @@ static bool inkling_up_supports(int device, const ggml_tensor * node) {
         return false;
     }
     inkling_up_plan p;
-    return inkling_up_of(p, inkling_chip(device), node);
+    return inkling_up_of(p, inkling_chip(device), node, 0);
 }
 
 static void inkling_up_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     const inkling_chip chip(ctx.device);
-    inkling_up_plan p;
-    GGML_ASSERT(inkling_up_of(p, chip, node));
-    inkling_launch_up(ctx, p, chip);
+    for (int t = 0; t < node->ne[2]; t += INKLING_MAX_COLUMNS) {
+        inkling_up_plan p;
+        GGML_ASSERT(inkling_up_of(p, chip, node, t));
+        inkling_launch_up(ctx, p, chip);
+    }
 }
 
 const inkling_fused_op inkling_experts_up = {302, inkling_up_supports, inkling_up_compute};
