@@ -9,7 +9,7 @@ import "unsafe"
 // pinned memory; for less the stops in between cost more than they save.
 const (
 	windowFrom = 256 << 10
-	windowHalf = 256 << 10
+	windowHalf = 512 << 10
 )
 
 // Read is t.Floats, faster where t is a large result that lies on a GPU of b.
