@@ -45,8 +45,8 @@ var exitCodes = [...]struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitError, "an error, one line on standard error: a file that is missing or broken, a model that is not supported or does not fit, a request that can not be answered"},
-	{exitUsage, "wrong usage: an unknown command or option, a value that makes no sense"},
+	{exitError, "what fails later, one line on standard error: a file that is missing, broken or no file, a model that is not supported or does not fit, a GPU that is not there, a request that can not be answered, a disk that is full"},
+	{exitUsage, "wrong usage, told before a file is looked at: an unknown command or option, a value that makes no sense for any model on this machine, or is empty"},
 	{exitInterrupted, "interrupted by ctrl-C or a signal"},
 }
 

@@ -16,7 +16,7 @@ func TestCommandsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range exitCodes {
-		if row := fmt.Sprintf("| %d | %s |\n", e.code, e.meaning); !strings.Contains(string(page), row) {
+		if row := fmt.Sprintf("\n| %d | %s | ", e.code, e.meaning); !strings.Contains(string(page), row) {
 			t.Errorf("docs/commands.md lacks %q", row)
 		}
 	}

@@ -26,7 +26,7 @@ type planning struct {
 	layers int
 	moe    bool // the model has routed experts
 	split  []float64
-	ngl    int // layers on GPUs, the output counted as one more; -1: what fits
+	ngl    int           // layers on GPUs, the output counted as one more; -1: what fits
 	embd   binding.DType // of the tokens' embedding
 	nEmbd  int64
 }

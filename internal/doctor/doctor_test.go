@@ -55,7 +55,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"just enough", 1, need, Fits, []string{}},
 		{"a byte less", 1, need - 1, Slow, []string{"--kv q8_0: ", "--ctx-size 7936 is", "a smaller quantisation: q8_0 "}},
-		{"the weights do not fit", 1, need - all.Weights[0].Bytes, Slow, []string{"--kv q8_0: ", "--ctx-size ", "19.6 MiB more memory: "}},
+		{"the weights do not fit", 1, need - all.Weights[0].Bytes, Slow, []string{"--ctx-size ", "19.6 MiB more memory: "}},
 		{"the cache does not", 1, need - all.Weights[0].Bytes - 1, Lacks, []string{"--kv q8_0: ", "--ctx-size 7936 is"}},
 		{"nothing does", 1, 1 << 20, Lacks, []string{}},
 		{"two sequences", 2, need, Slow, []string{"--parallel 1: ", "--kv q8_0: ", "--ctx-size "}},

@@ -54,7 +54,7 @@ func (l *LineReader) reset() {
 	l.term.History = l.History
 }
 
-// Read and Write are the terminal's own two ends. The terminal makes io.EOF of
+// Read is one of the terminal's own two ends. The terminal makes io.EOF of
 // ctrl-C and of ctrl-D; Read remembers which it was.
 func (l *LineReader) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
@@ -62,6 +62,7 @@ func (l *LineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write is the other end, for the terminal alone: see Read.
 func (l *LineReader) Write(p []byte) (int, error) { return l.out.Write(p) }
 
 // Entry is what a person enters.
