@@ -59,8 +59,8 @@ static void decode_launch(const band_decode_args & a, int seqs, cudaStream_t str
     const auto kernel = band_decode<type, head_dim, tiles, warps, decode_stages>;
     CUDA_SET_SHARED_MEMORY_LIMIT(kernel, shared);
     const int groups = (a.n*(a.n_head/a.n_head_kv) + 8*tiles - 1)/(8*tiles);
-    const bool hopper = ggml_cuda_info().devices[ggml_cuda_get_device()].cc >= 900;
-    CUDA_CHECK(inkling_start(hopper, 1, kernel, dim3(a.splits, groups*a.n_head_kv, seqs), 32*warps, shared, stream, a));
+    const bool hopper = inkling_is_hopper(ggml_cuda_get_device());
+    CUDA_CHECK(inkling_start(hopper, a.cluster ? a.splits : 1, kernel, dim3(a.splits, groups*a.n_head_kv, seqs), 32*warps, shared, stream, a));
 }
 
 template <cell_type type, int head_dim>
@@ -121,10 +121,14 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
     const int64_t blocks = int64_t((n*(n_head/n_head_kv) + rows - 1)/rows)*n_head_kv*seqs;
     const int64_t wanted = (shape.warps == 4 ? 2 : 1)*ggml_cuda_info().devices[ctx.device].nsm/blocks;
     a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + per_tile - 1)/per_tile));
+    if (keys <= 1024 && a.splits > 1 && inkling_is_hopper(ctx.device)) {
+        a.cluster = true;
+        a.splits  = a.splits >= max_cluster ? max_cluster : a.splits >= 4 ? 4 : 2;
+    }
 
     ggml_cuda_pool_alloc<float>  parts(ctx.pool());
     ggml_cuda_pool_alloc<float2> sums(ctx.pool());
-    if (a.splits > 1) {
+    if (a.splits > 1 && !a.cluster) {
         a.parts = parts.alloc(blocks*a.splits*rows*head_dim);
         a.sums  = sums.alloc(blocks*a.splits*rows);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attentioncells.cuh"
+#include "cluster.cuh"
 #include "launch.cuh"
 #include "mma16.cuh"
 
@@ -31,8 +32,11 @@ struct band_decode_args {
     int   ring;    // position p is in cell p mod ring; 0: in cell p
     int   cells;
     int   splits;  // blocks that share the keys of a sequence, at most
+    bool  cluster; // these blocks are one; tickets, parts and sums are not used then
     float scale;   // of q·k
 };
+
+constexpr int max_cluster = 8; // blocks; more are not portable
 
 // Bytes of a stage of a warp: keys, values, and 64 for each row of proj.
 template <cell_type type, int head_dim, int tiles>
@@ -45,15 +49,15 @@ template <cell_type type, int head_dim, int tiles, int warps, int stages>
 constexpr int band_decode_shared() {
     const int q = tiles <= 2 ? 0 : tiles*(head_dim/16)*32*16;
     const int load = warps*stages*band_decode_stage<type, head_dim, tiles>() + q;
-    const int merge = warps*tiles*8*((head_dim + 4)*4 + 8);
+    const int merge = warps*tiles*8*((head_dim + 4)*4 + 8) + tiles*8*(head_dim*4 + 8);
     return load > merge ? load : merge;
 }
 
 // Attention of n rows a sequence. A block takes one kv head of one sequence, tiles*8
 // of the n*G rows that read it (row = i*G + g, G query heads a kv head), and a run of
 // positions. Each of its warps goes through every warps'th tile of 16 positions on its
-// own, with a softmax of its own: nothing but copies is waited for. The last block of a
-// sequence's kv head adds up what the others left.
+// own, with a softmax of its own: nothing but copies is waited for. The blocks of a
+// sequence's kv head add up what they found if they are a cluster; else the last one does.
 //
 // Scores are computed transposed, keys x rows: 8 rows are enough for a tile then. F32
 // operands enter the products as two F16 values each, so that what is rounded is what
@@ -87,7 +91,7 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
     const int begin = idle ? 0 : max(0, a.window == no_window ? 0 : first - a.window + 1);
     const int chunk = max((end - begin + a.splits - 1)/a.splits + keys*warps - 1, 0)/(keys*warps)*(keys*warps);
     const int used = end > begin ? (end - begin + chunk - 1)/chunk : 1; // blocks that have positions
-    if (blockIdx.x >= used) {
+    if (blockIdx.x >= used && !a.cluster) {
         inkling_wait(); inkling_release();
         return;
     }
@@ -344,6 +348,9 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         *(float4 *) (a.out + ((int64_t(seq)*a.n + i)*a.n_head + head)*head_dim + d) = {m.o.x*s, m.o.y*s, m.o.z*s, m.o.w*s};
     };
     const int d = threadIdx.x % quads * 4;
+    const bool alone = used == 1 && !a.cluster;
+    float4 * const o_part = (float4 *) (sum_shared + warps*rows); // [rows][quads]: the block's part, for its cluster
+    float2 * const sum_part = (float2 *) (o_part + rows*quads);   // [rows]
     for (int row = threadIdx.x/quads; row < n_rows; row += at_once) {
         merged m;
 #pragma unroll
@@ -354,16 +361,40 @@ static __global__ void __launch_bounds__(32*warps, tiles == 4 ? 1 : 2) band_deco
         for (int w = 0; w < warps; w++) {
             m.add(sum_shared[w*rows + row], *(const float4 *) (o_shared + (w*rows + row)*pitch + d));
         }
-        if (used == 1) {
+        if (alone) {
             write(row, d, m);
             continue;
         }
-        *(float4 *) (a.parts + ((part + blockIdx.x)*rows + row)*head_dim + d) = m.o;
+        const int64_t to = (part + blockIdx.x)*rows + row;
+        *(a.cluster ? o_part + row*quads + d/4 : (float4 *) (a.parts + to*head_dim + d)) = m.o;
         if (d == 0) {
-            a.sums[(part + blockIdx.x)*rows + row] = {m.top, m.sum};
+            *(a.cluster ? sum_part + row : a.sums + to) = {m.top, m.sum};
         }
     }
-    if (used == 1) {
+    if (alone) {
+        return;
+    }
+    if (a.cluster) { // each of its blocks adds up some of the values, out of the shared memory of all
+        cluster_sync();
+        const int share = 32*warps/a.splits;
+        for (int x = blockIdx.x*share + threadIdx.x; threadIdx.x < share && x < n_rows*quads; x += 32*warps) {
+            const int row = x/quads;
+            merged m;
+            float2 sums[max_cluster];
+#pragma unroll
+            for (int y = 0; y < max_cluster; y++) {
+                sums[y] = y < a.splits ? cluster_load(sum_part + row, y) : float2{-INFINITY, 0};
+                m.highest(sums[y].x);
+            }
+#pragma unroll
+            for (int y = 0; y < max_cluster; y++) {
+                if (y < a.splits) {
+                    m.add(sums[y], cluster_load(o_part + x, y));
+                }
+            }
+            write(row, x%quads*4, m);
+        }
+        cluster_sync(); // until then others read this block's
         return;
     }
     __shared__ bool last;
