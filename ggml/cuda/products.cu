@@ -198,7 +198,7 @@ static bool inkling_products_of(inkling_products_plan & p, const inkling_chip & 
 
 static bool inkling_products_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * x = node->src[0];
-    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) ||
+    if (!cp_async_available(ggml_cuda_info().devices[device].cc) || node->type != GGML_TYPE_F32 || !ggml_is_contiguous(node) ||
         x->type != GGML_TYPE_F32 || !ggml_is_contiguous(x) || x->view_offs % 16 != 0 || x->ne[1] > INKLING_MAX_COLUMNS ||
         x->ne[2]*x->ne[3] != 1 || x->ne[0] % 32 != 0 || x->ne[0] > INT32_MAX) {
         return false;

@@ -7,6 +7,8 @@ extern const inkling_fused_op inkling_products;     // products.cu
 extern const inkling_fused_op inkling_experts_up;   // productsup.cu
 extern const inkling_fused_op inkling_experts_down; // productsdown.cu
 
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
 constexpr int INKLING_MAX_COLUMNS = 8;  // of a launch
 constexpr int INKLING_MAX_CHOICES = 32; // rows with experts of their own
 
@@ -74,7 +76,7 @@ static inline bool inkling_spread(inkling_layout & l, inkling_cut & cut, const i
         }
     }
     while (!fits(most)) {
-        if (--most == 0) {
+        if (--most < 4) { // too few to be fast
             return false;
         }
     }
@@ -93,3 +95,5 @@ static inline bool inkling_spread(inkling_layout & l, inkling_cut & cut, const i
 static inline bool inkling_is_matrix(const ggml_tensor * w, int64_t k) {
     return w->ne[0] == k && w->ne[3] == 1 && ggml_is_contiguous(w) && w->nb[1] % 16 == 0 && w->nb[1] < INT32_MAX && w->view_offs % 16 == 0;
 }
+
+#endif

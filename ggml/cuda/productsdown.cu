@@ -147,7 +147,7 @@ static bool inkling_down_of(inkling_down_plan & p, const inkling_chip & chip, co
 
 static bool inkling_down_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * h = node->src[0], * ids = node->src[1], * weights = node->src[2], * down = node->src[3];
-    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || ids == nullptr || weights == nullptr || down == nullptr || node->src[5] != nullptr) {
+    if (!cp_async_available(ggml_cuda_info().devices[device].cc) || ids == nullptr || weights == nullptr || down == nullptr || node->src[5] != nullptr) {
         return false;
     }
     const int64_t ff = h->ne[0], slots = h->ne[1], n = h->ne[2], rows = down->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;

@@ -6,6 +6,7 @@
 // would take longer.
 #pragma once
 
+#include "cp-async.cuh"
 #include "launch.cuh"
 #include "productsgroups.cuh"
 
@@ -188,23 +189,26 @@ static __device__ __forceinline__ float inkling_sums(const float a, const float 
 static __device__ __forceinline__ void inkling_copy(uint8_t * to, const uint8_t * from, const int bytes) {
     constexpr int step = 16*WARP_SIZE;
     int b = 16*(threadIdx.x % WARP_SIZE);
-    const uint32_t at = uint32_t(__cvta_generic_to_shared(to));
+    const unsigned int at = ggml_cuda_cvta_generic_to_shared(to);
     for (; b + 3*step < bytes; b += 4*step) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" :: "r"(at + b + i*step), "l"(from + b + i*step) : "memory");
+            cp_async_cg_16<256>(at + b + i*step, from + b + i*step);
         }
     }
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         if (b + i*step < bytes) {
-            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" :: "r"(at + b + i*step), "l"(from + b + i*step) : "memory");
+            cp_async_cg_16<256>(at + b + i*step, from + b + i*step);
         }
     }
 }
 
+// What a thread started belongs together.
 static __device__ __forceinline__ void inkling_commit() {
+#ifdef CP_ASYNC_AVAILABLE
     asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
 
 // A warp's two slots, each for pieces of two rows, the second at half of the slot.
@@ -223,7 +227,9 @@ struct inkling_slots {
 
     // The pieces that are older than the last commit.
     __device__ __forceinline__ const uint8_t * take() {
+#ifdef CP_ASYNC_AVAILABLE
         asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
         __syncwarp(); // all lanes' copies
         read = !read;
         return at + (read ? 0 : bytes);

@@ -208,7 +208,7 @@ static bool inkling_up_of(inkling_up_plan & p, const inkling_chip & chip, const 
 
 static bool inkling_up_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * x = node->src[0], * ids = node->src[1], * gate = node->src[2], * up = node->src[3];
-    if (ggml_cuda_info().devices[device].cc < GGML_CUDA_CC_AMPERE || ids == nullptr || gate == nullptr || up == nullptr || node->src[6] != nullptr) {
+    if (!cp_async_available(ggml_cuda_info().devices[device].cc) || ids == nullptr || gate == nullptr || up == nullptr || node->src[6] != nullptr) {
         return false;
     }
     const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
