@@ -205,11 +205,12 @@ func TestPoisoned(t *testing.T) {
 	e := openWith(t, Options{Parallel: 2})
 	want := generate(t, openWith(t, Options{}), question("What is the capital of France?"))
 	m := watch(t, e)
-	victim := 0
+	victim, both := 0, false
 	m.after = func(bs []models.Batch, out models.Outputs) error {
-		for e.mail.count() < 2 { // until both are in, the first one stays at its first step
+		for !both && e.mail.count() < 2 { // until the second one is in, the first stays at its first step
 			runtime.Gosched()
 		}
+		both = true
 		if len(bs) == 2 && victim < 3 {
 			if victim++; victim == 3 {
 				out.Logits[17] = nan // of the first sequence of the step
