@@ -18,7 +18,6 @@ struct inkling_chip {
     size_t shared; // bytes a block may have
 
     explicit inkling_chip(int device) : sms(ggml_cuda_info().devices[device].nsm), shared(ggml_cuda_info().devices[device].smpbo) {}
-    inkling_chip(int sms, size_t shared) : sms(sms), shared(shared) {}
 };
 
 // Shared memory of a block: the tables if a type needs them, the vectors, the slots.
@@ -83,7 +82,7 @@ static inline bool inkling_spread(inkling_layout & l, inkling_cut & cut, const i
     const auto time = [&](int64_t warps) { return (items + warps*chip.sms - 1)/(warps*chip.sms)*((warps + 3)/4); };
     int best = most;
     for (int warps = most - 1; warps > 0 && 4*warps >= 3*most; warps--) {
-        if (time(warps) <= time(best)) {
+        if (time(warps) < time(best)) {
             best = warps;
         }
     }

@@ -137,7 +137,7 @@ static __device__ __forceinline__ void inkling_pieces_of(float (&acc)[2][N], con
     using T = inkling_type<type>;
     constexpr bool later = T::negs && N == 1; // another dp4a is less than negating, once
     place += threadIdx.x % WARP_SIZE;
-#pragma unroll (N == 1 ? 2 : 1)
+#pragma unroll 1 // the code of a turn is long enough for the cache of instructions
     for (int first = 2*(threadIdx.x % WARP_SIZE); first < groups; first += INKLING_TURN, place += INKLING_TURN) {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
