@@ -23,11 +23,6 @@ struct inkling_ring {
     int32_t size, rows, lo;
 };
 
-static inline bool inkling_releases_early() { // measured before it is kept
-    static const bool early = getenv("INKLING_EARLY") != nullptr;
-    return early;
-}
-
 constexpr int INKLING_CONV_K = 4; // inputs of a convolution, as every Inkling has
 
 // The weights of 4 neighbouring channels, of a float4 each.

@@ -25,7 +25,6 @@ struct conv_add_norm_args {
     inkling_ring   ring;
     int32_t        quads; // C/4
     float          eps;
-    bool           early;
 };
 
 // Barriers of a cluster and a store into another block's shared memory, in PTX:
@@ -70,9 +69,6 @@ static __global__ void __launch_bounds__(1024) conv_add_norm(conv_add_norm_args 
         cluster_arrive(); // the others must be there before they are written to
     }
 
-    if (a.early) {
-        inkling_release();
-    }
     inkling_conv_weights conv[QUADS];
     float4 v[QUADS], weight[QUADS];
     float  mine = 0.0f;
@@ -171,7 +167,6 @@ static void conv_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     a.ring   = { p.args[1], p.args[2], p.args[3] };
     a.quads  = quads;
     a.eps    = inkling_float(p.args[4]);
-    a.early  = inkling_releases_early();
 
     const auto threads = [](int quads) { return (quads + WARP_SIZE - 1)/WARP_SIZE*WARP_SIZE; };
     if (quads > 256 && inkling_is_hopper(ctx.device)) {

@@ -43,7 +43,6 @@ struct qkv_args {
     int32_t        r_quads;    // n_head*d_rel/4
     int32_t        row_quads;  // of qkvr
     float          eps;
-    bool           early;
 };
 
 constexpr int qkv_warps = 4;  // of a block; each takes one head
@@ -93,9 +92,6 @@ static __global__ void __launch_bounds__(qkv_warps*WARP_SIZE) prepare_qkv(qkv_ar
     const int row  = blockIdx.y, lane = threadIdx.x % WARP_SIZE;
     int       head = blockIdx.x*qkv_warps + threadIdx.x/WARP_SIZE;
     const float4 * in = a.qkvr + int64_t(row)*a.row_quads;
-    if (a.early) {
-        inkling_release();
-    }
 
     if (head >= a.n_head + 2*a.n_head_kv) {
         inkling_wait();
@@ -230,7 +226,6 @@ static void qkv_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     a.rows       = { (const int32_t *) node->src[7]->data, p.args[0] };
     a.ring       = { p.args[1], p.args[2], p.args[3] };
     a.eps        = inkling_float(p.args[4]);
-    a.early      = inkling_releases_early();
     a.n_head     = p.args[5];
     a.cell_ring  = p.args[6];
     a.n_head_kv  = node->src[5]->ne[2];

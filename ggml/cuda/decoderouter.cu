@@ -177,7 +177,6 @@ struct routing_args {
     const float4 * w;
     unsigned *     ticket;
     int32_t        quads; // n_embd/4
-    bool           early;
 };
 
 constexpr int routing_threads = 256;
@@ -194,9 +193,6 @@ static __global__ void __launch_bounds__(routing_threads) route(routing_args a) 
     const int warp = threadIdx.x / WARP_SIZE, lane = threadIdx.x % WARP_SIZE;
     const int n_logits = a.r.n_expert + a.r.n_shared, first = blockIdx.x*routing_logits;
 
-    if (a.early) {
-        inkling_release();
-    }
     float4 w[routing_logits][QUADS];
 #pragma unroll
     for (int l = 0; l < routing_logits; l++) {
@@ -289,7 +285,6 @@ static void routing_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node)
     a.w        = (const float4 *) node->src[1]->data;
     a.ticket   = (unsigned *) node->src[3]->data;
     a.quads    = node->src[0]->ne[0]/4;
-    a.early    = inkling_releases_early();
     switch ((a.quads + routing_threads - 1)/routing_threads) {
         case 1:  launch_routing<1>(ctx, a); break;
         case 2:
