@@ -14,7 +14,7 @@ const (
 	FusedBandAttention FusedOp = 101 // attention.cu
 	FusedBandPrefill   FusedOp = 102
 
-	FusedConvAddNorm FusedOp = 201 // decode.cu
+	FusedConvAddNorm FusedOp = 201 // decode*.cu
 	FusedQKV         FusedOp = 202
 	FusedRouter      FusedOp = 203
 	FusedRouting     FusedOp = 204
