@@ -22,22 +22,37 @@ using namespace inkling;
 
 constexpr int decode_stages = 2;
 
-// How the rows and keys of a kv head are cut: rows of a block in tiles of 8, and its warps.
+// How rows and keys are cut: rows of a block in tiles of 8, its warps, and how many blocks
+// share the keys of a sequence's kv head.
 struct decode_shape {
-    int tiles, warps;
+    int  tiles, warps, splits;
+    bool cluster;
+    int  blocks; // that do not share keys
 };
 
-// The fewer rows in a block, the more often are keys read, from L2; the more blocks there
-// are and the sooner each is done. The bounds were measured on an H200.
-static decode_shape decode_shape_of(int64_t rows, int64_t keys, ggml_type type) {
-    if (keys <= 1024) {
-        return {1, 4};
+// Bounds measured on an H200. The fewer rows a block has, the more often are keys read,
+// from L2; the more blocks there are and the sooner each is done. A cluster adds up
+// faster than blocks do that meet in memory, but waits until there is room for all of it.
+//
+//   rows: of a kv head;  heads: kv heads of all sequences
+static decode_shape decode_shape_of(int64_t rows, int64_t heads, int64_t keys, ggml_type type, int device) {
+    const int64_t nsm = ggml_cuda_info().devices[device].nsm;
+    const int most = type == GGML_TYPE_F32 ? 4 : 8; // warps: its tiles are twice as large
+    decode_shape s = {1, 4, 1, false, 0};
+    if (keys > 1024) {
+        s.tiles = rows <= 16 ? 1 : keys <= 8192 ? 2 : 4;
+        s.warps = s.tiles == 2 ? 4 : most;
     }
-    const int more = type == GGML_TYPE_F32 ? 4 : 8; // its tiles are twice as large
-    if (rows <= 16) {
-        return {1, more};
+    s.blocks = (rows + 8*s.tiles - 1)/(8*s.tiles)*heads;
+    if (keys <= 1024 && inkling_is_hopper(device)) {
+        s.cluster = s.blocks <= nsm;
+        s.warps   = 2*s.blocks <= nsm ? most : 4;
+        s.splits  = 8*s.blocks <= nsm ? 4 : s.cluster ? 2 : 1;
+        return s;
     }
-    return keys <= 8192 ? decode_shape{2, 4} : decode_shape{4, more};
+    const int64_t wanted = (s.warps == 4 ? 2 : 1)*nsm/s.blocks, useful = (keys + 16*s.warps - 1)/(16*s.warps);
+    s.splits = std::max<int64_t>(1, std::min(wanted, useful));
+    return s;
 }
 
 static bool attention_supports(int device, const ggml_tensor * node) {
@@ -114,23 +129,17 @@ static void attention_compute(ggml_backend_cuda_context & ctx, ggml_tensor * nod
     a.extent    = p.args[3];
     a.cells     = k->ne[1];
 
-    // A block or two for each multiprocessor, unless that leaves some without keys.
     const int64_t keys = a.window == no_window ? a.cells : std::min(a.cells, a.window + n - 1);
-    const decode_shape shape = decode_shape_of(int64_t(n)*(n_head/n_head_kv), keys, k->type);
-    const int rows = 8*shape.tiles, per_tile = 16*shape.warps;
-    const int64_t blocks = int64_t((n*(n_head/n_head_kv) + rows - 1)/rows)*n_head_kv*seqs;
-    const int64_t wanted = (shape.warps == 4 ? 2 : 1)*ggml_cuda_info().devices[ctx.device].nsm/blocks;
-    a.splits = std::max<int64_t>(1, std::min<int64_t>(wanted, (keys + per_tile - 1)/per_tile));
-    if (keys <= 1024 && a.splits > 1 && inkling_is_hopper(ctx.device)) {
-        a.cluster = true;
-        a.splits  = a.splits >= max_cluster ? max_cluster : a.splits >= 4 ? 4 : 2;
-    }
+    const decode_shape shape = decode_shape_of(int64_t(n)*(n_head/n_head_kv), int64_t(n_head_kv)*seqs, keys, k->type, ctx.device);
+    a.splits  = shape.splits;
+    a.cluster = shape.cluster;
 
     ggml_cuda_pool_alloc<float>  parts(ctx.pool());
     ggml_cuda_pool_alloc<float2> sums(ctx.pool());
     if (a.splits > 1 && !a.cluster) {
-        a.parts = parts.alloc(blocks*a.splits*rows*head_dim);
-        a.sums  = sums.alloc(blocks*a.splits*rows);
+        const int64_t rows = int64_t(shape.blocks)*a.splits*8*shape.tiles;
+        a.parts = parts.alloc(rows*head_dim);
+        a.sums  = sums.alloc(rows);
     }
     switch (k->type) {
         case GGML_TYPE_F16:  decode_launch<cell_type::f16> (a, head_dim, shape, seqs, ctx.stream()); break;

@@ -20,8 +20,8 @@ using namespace inkling;
 // The cells of all positions that a row sees are filled, but for those of the rows
 // themselves if k and v hold them.
 
-// A warp has one tile of 16 rows; its registers leave room for one block of 8 warps.
-constexpr int prefill_tiles = 1, prefill_warps = 8, prefill_keys = 64, prefill_stages = 2, prefill_step = 64, prefill_blocks = 1;
+// A warp has one tile of 16 rows; its registers leave room for two blocks of 4 warps.
+constexpr int prefill_tiles = 1, prefill_warps = 4, prefill_keys = 64, prefill_stages = 2, prefill_step = 64, prefill_blocks = 2;
 constexpr int prefill_rows = 16*prefill_tiles*prefill_warps; // of a block
 constexpr int prefill_splits = 4; // blocks that share keys, at most
 
