@@ -94,10 +94,11 @@ func newStep(g *binding.Graph, c *config, s *cache, sh shape) *step {
 	return st
 }
 
-// flash reports whether layer i takes the fused kernel.
+// flash reports whether layer i takes ggml's fused kernel. CUDA's reads whole tiles of
+// mask rows, and the mask of a ring has no more rows than there are queries.
 func (st *step) flash(i int) bool {
 	lc := &st.s.layers[i]
-	return st.few() && lc.flash && lc.vt == nil
+	return st.few() && lc.flash && lc.vt == nil && (!st.sliding[i] || st.on(i).Device().IsCPU())
 }
 
 // fill runs f before every computation.
