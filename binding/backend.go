@@ -44,6 +44,7 @@ type Backend struct {
 	through *C.struct_inkling_window // see Read; nil until it is needed
 
 	threads int
+	pinned  int   // runs of pages, see Memory.Pin
 	work    int64 // of the largest graph that was allocated, see Work
 	planned Planned
 	closed  bool

@@ -128,6 +128,8 @@ const FusedRouter FusedOp = 203
 
 const FusedRouting FusedOp = 204
 
+const FusedRows FusedOp = 205
+
 const FusedProducts FusedOp = 301
 
 const FusedExpertsUp FusedOp = 302
@@ -317,6 +319,8 @@ const NoPinVariable = "GGML_CUDA_NO_PINNED"
 func (m *Memory) HostBytes() int64 { panic(errNoCgo) }
 
 func (m *Memory) Pin() int64 { panic(errNoCgo) }
+
+func (b *Backend) HasPinned() bool { panic(errNoCgo) }
 
 func (g *Graph) On(be *Backend) { panic(errNoCgo) }
 

@@ -43,8 +43,12 @@ func (m *Memory) Pin() int64 {
 			n += s.size
 		}
 	}
+	m.be.pinned += len(m.pinned)
 	return int64(n)
 }
+
+// HasPinned reports whether host memory of b is pinned.
+func (b *Backend) HasPinned() bool { return b.pinned > 0 }
 
 func (m *Memory) hostPages() []span { return pages(m.host, uintptr(os.Getpagesize())) }
 
@@ -52,6 +56,7 @@ func (m *Memory) unpin() {
 	for _, s := range m.pinned {
 		C.inkling_unpin(m.be.home().dev.dev, pointer(s.at))
 	}
+	m.be.pinned -= len(m.pinned)
 	m.pinned = nil
 }
 

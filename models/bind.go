@@ -249,19 +249,32 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 		return nil, fmt.Errorf("%s: weights: %w", f.Path(), err)
 	}
 	p.readAhead(mapped.HostBytes())
-	fits := w.pin(p.Backend)
 	for _, i := range copies {
 		t := *ws[i].field
 		if p.Fill == nil {
-			t.SetBytes(f.Bytes(infos[i]), 0)
+			upload(t, f.Bytes(infos[i]), p.Backend)
 		} else if err := p.Fill(infos[i], t.SetBytes); err != nil {
 			return nil, fmt.Errorf("%s: tensor %q: %w", f.Path(), infos[i].Name, err)
 		}
 	}
-	if fits {
+	if w.pin(p.Backend) { // not before: see upload
 		err = w.measureStreaming(ws, f, p)
 	}
 	return w, err
+}
+
+// upload copies a tensor's data from the file. CUDA refuses to copy from a range of
+// which some pages are pinned and others are not: behind weights that are pinned, of
+// the same file it may be, the data goes through memory that is not.
+func upload(t *binding.Tensor, data []byte, be *binding.Backend) {
+	if !be.HasPinned() {
+		t.SetBytes(data, 0)
+		return
+	}
+	buf := make([]byte, min(len(data), 16<<20))
+	for at := 0; at < len(data); at += len(buf) {
+		t.SetBytes(buf[:copy(buf, data[at:])], int64(at))
+	}
 }
 
 // mapFile makes the file's parts places for tensors, if a device reads host memory.

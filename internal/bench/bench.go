@@ -179,6 +179,9 @@ func counting(be *binding.Backend, r *Result) (done func()) {
 
 // measure makes the measurements of one test and returns tokens a second.
 func measure(ctx context.Context, m models.Model, o Options, t test) (speeds []float64, drafts *Drafts, err error) {
+	if t.draft > 0 {
+		t.depth = max(t.depth, 1) // a guess goes on from a row that is there
+	}
 	rows := t.depth + t.prompt + t.generate
 	if t.draft > 0 { // a sequence may get more than its share, and guesses
 		rows = min(rows+t.generate*t.parallel+2*(t.draft+1), m.Config().Context)
