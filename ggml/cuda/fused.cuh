@@ -19,7 +19,7 @@ struct inkling_op_params {
     int32_t id;
     int32_t args[9];  // integers, or the bits of floats
 };
-static_assert(sizeof(inkling_op_params) == GGML_MAX_OP_PARAMS, "as binding/fused.h");
+static_assert(sizeof(inkling_op_params) == GGML_MAX_OP_PARAMS, "as binding/bridge.h");
 
 constexpr int32_t INKLING_FUSED_MAGIC = 0x6b6e69;
 
