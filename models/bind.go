@@ -277,10 +277,12 @@ func upload(t *binding.Tensor, data []byte, be *binding.Backend) {
 	}
 }
 
-// mapFile makes the file's parts places for tensors, if a device reads host memory.
+// mapFile makes the file's parts places for tensors, if a device reads host memory. Of
+// the layers behind those whose weights are pinned, which may lie in the same file, none are
+// mapped: their first page may be pinned already, and the others could not be.
 func mapFile(m *binding.Memory, f *gguf.File, p Params) ([]*binding.Mapping, error) {
 	devices := p.Backend.Parts()
-	if p.NoMmap || p.Fill != nil || !devices[len(devices)-1].Device().IsCPU() {
+	if p.NoMmap || p.Fill != nil || p.Backend.HasPinned() || !devices[len(devices)-1].Device().IsCPU() {
 		return nil, nil
 	}
 	var parts []*binding.Mapping

@@ -42,7 +42,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.stdin {
-				time.Sleep(200 * time.Millisecond) // until it reads, which nothing shows
+				time.Sleep(time.Second) // until it reads, which nothing shows
 			} else if _, err := io.ReadFull(stdout, make([]byte, 64)); err != nil {
 				t.Fatalf("%v: %s", err, &stderr)
 			}
