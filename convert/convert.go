@@ -197,8 +197,8 @@ func wanted(files []File, o Options) ([]File, error) {
 // notes says what the user should know of the weights that were converted.
 func (w *writing) notes() []string {
 	var notes []string
-	if w.bad.Count > 0 {
-		notes = append(notes, "kept "+w.bad.text())
+	if bad := w.nonFinite(); bad != nil {
+		notes = append(notes, "kept "+bad.text())
 	}
 	if w.rounded > 0 {
 		notes = append(notes, plural(w.rounded, "row")+" of codes rounded again, as the scales do not fit the output type")

@@ -209,11 +209,7 @@ func (w *writing) resume(ctx context.Context) ([]*unit, error) {
 		}
 		if e.Bad > 0 {
 			u.bad.Store(e.Bad)
-			if w.bad.Count == 0 {
-				w.bad.Dir, w.bad.First = w.src.Dir, u.from.Name
-			}
-			w.bad.Count += e.Bad
-			w.bad.Tensors++
+			w.anyBad.Store(true)
 		}
 		for _, x := range u.uses {
 			x.target.keep(x.N * x.target.rowBytes)

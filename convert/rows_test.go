@@ -106,7 +106,10 @@ func encode(t *testing.T, x Tensor, data dataOf, to gguf.Type, size int64, worke
 	t.Helper()
 	w, out := writingOf(t, x, data, to, size, workers)
 	err := w.each(context.Background(), w.units, w.convert)
-	c := counts{nonFinite: w.bad.Count, first: w.bad.First}
+	var c counts
+	if all := w.nonFinite(); all != nil {
+		c = counts{nonFinite: all.Count, first: all.First}
+	}
 	var beyond *RangeError
 	var bad *NonFiniteError
 	if errors.As(err, &beyond) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,11 +37,12 @@ type writing struct {
 	units   []*unit
 	journal *journal // nil if there is none
 
-	mu       sync.Mutex     // for what follows
-	progress Progress       // so far
-	bad      NonFiniteError // so far
-	rounded  int64          // rows whose codes could not be kept
-	kept     int64          // bytes that were there from an interrupted run
+	anyBad atomic.Bool // there are weights that are NaN or infinite
+
+	mu       sync.Mutex // for what follows
+	progress Progress   // so far
+	rounded  int64      // rows whose codes could not be kept
+	kept     int64      // bytes that were there from an interrupted run
 }
 
 // newWriting settles what is converted to what, in which order.
@@ -120,8 +122,8 @@ func (w *writing) all(ctx context.Context) (err error) {
 	if err := w.each(ctx, todo, w.convert); err != nil {
 		return err
 	}
-	if w.bad.Count > 0 && !w.o.AllowNaN {
-		return &w.bad
+	if bad := w.nonFinite(); bad != nil && !w.o.AllowNaN {
+		return bad
 	}
 	return commitAll(ctx, writers)
 }
@@ -225,22 +227,35 @@ func (c *chunk) block() *use {
 	return nil
 }
 
-// count adds the bad weights of a chunk to those of the run, and reports whether what
-// becomes of the chunk still matters.
+// count adds the bad weights of a chunk to those of its unit, and reports whether
+// what becomes of the chunk still matters.
 func (w *writing) count(c *chunk) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if c.nonFinite > 0 {
-		if w.bad.Count == 0 {
-			w.bad.Dir, w.bad.First = w.src.Dir, c.unit.from.Name
-		}
-		if c.unit.bad.Load() == 0 {
-			w.bad.Tensors++
-		}
 		c.unit.bad.Add(c.nonFinite)
-		w.bad.Count += c.nonFinite
+		w.anyBad.Store(true)
 	}
-	return w.bad.Count == 0 || w.o.AllowNaN
+	return !w.anyBad.Load() || w.o.AllowNaN
+}
+
+// nonFinite gathers the bad weights of all units, in the order of the units, which
+// does not depend on the workers; nil if there are none.
+func (w *writing) nonFinite() *NonFiniteError {
+	all := NonFiniteError{Dir: w.src.Dir}
+	for _, u := range w.units {
+		n := u.bad.Load()
+		if n == 0 {
+			continue
+		}
+		if all.Count == 0 {
+			all.First = u.from.Name
+		}
+		all.Count += n
+		all.Tensors++
+	}
+	if all.Count == 0 {
+		return nil
+	}
+	return &all
 }
 
 // advance tells how far the run is.

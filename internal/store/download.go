@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -36,20 +37,20 @@ var (
 	errChanged = errors.New("the file changes on the server while it is fetched")
 )
 
-// open continues what an earlier pull left, or begins.
+// open continues what an earlier pull left, or begins. A journal of another
+// partial file, which a process that was killed can leave, goes before the new
+// file has the size that the journal is believed by.
 func (d *download) open() (err error) {
-	st, err := d.partial.Stat()
-	if err != nil {
+	if d.j, err = leftJournal(d.partial.Name(), d.file.size); err != nil || d.j != nil {
 		return err
 	}
-	if st.Size() == d.file.size { // or there is no data to the journal
-		if d.j, err = readJournal(d.journal, d.file.size); err != nil {
-			return err
-		}
+	if err := removeIfThere(d.journal); err != nil {
+		return err
 	}
-	if d.j == nil {
-		d.j = newJournal(d.file.size, d.hub.partSize)
+	if err := syncDir(filepath.Dir(d.journal)); err != nil {
+		return err
 	}
+	d.j = newJournal(d.file.size, d.hub.partSize)
 	return d.partial.Truncate(d.file.size)
 }
 

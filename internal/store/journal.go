@@ -55,6 +55,19 @@ func readJournal(path string, size int64) (*journal, error) {
 	return j, nil
 }
 
+// leftJournal returns the journal of what an earlier pull left in a partial file,
+// and nil if there is no such file of that size or no journal to it.
+func leftJournal(partial string, size int64) (*journal, error) {
+	st, err := os.Stat(partial)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || st.Size() != size {
+		return nil, err
+	}
+	return readJournal(journalPath(partial), size)
+}
+
 func (j *journal) check(size int64) error {
 	if j.Size != size || j.Part < 1 || j.Part > maxHubFile || len(j.Done) > maxJournalParts || int64(len(j.Done)) != (size+j.Part-1)/j.Part {
 		return fmt.Errorf("journal of %d bytes in %d parts of %d, want %d bytes", j.Size, len(j.Done), j.Part, size)

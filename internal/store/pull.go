@@ -172,7 +172,7 @@ func (a *adding) roomFor(files []wanted) error {
 			}
 		}
 		need += w.size
-		j, err := readJournal(journalPath(a.s.partialPath(w)), w.size)
+		j, err := leftJournal(a.s.partialPath(w), w.size)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -177,6 +178,36 @@ func TestPullResumes(t *testing.T) {
 			t.Errorf("fetched again: %s", r)
 		}
 	}
+}
+
+// TestPullJournalLeft begins a file beside the journal of another one, as when a
+// process is killed between the name of a blob and the end of its journal, and the
+// next one before it has fetched anything.
+func TestPullJournalLeft(t *testing.T) {
+	const model = "m-Q4_K_M.gguf"
+	h := newFakeHub(t, repository(t))
+	s := h.store(t)
+	w := wanted{path: model, size: int64(len(h.files[model])), digest: "sha256:" + hexDigest(h.files[model])}
+	path := s.partialPath(w)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	left := newJournal(w.size, s.hub.partSize)
+	for i := range left.Done {
+		left.Done[i] = left.length(i)
+	}
+	data, err := json.Marshal(left)
+	check(t, err)
+	check(t, os.WriteFile(journalPath(path), data, 0o600))
+	partial, busy, err := claimPartial(path)
+	check(t, err)
+	if busy {
+		t.Fatal("the partial file is taken")
+	}
+	d := &download{hub: &s.hub, file: w, partial: partial, journal: journalPath(path)}
+	check(t, d.open())
+	check(t, partial.Close())
+	m, err := s.Pull(t.Context(), "hf.co/org/repo", nil)
+	check(t, err)
+	wantFile(t, m.Model, h.files[model])
 }
 
 // TestPullTwice pulls the same model by two stores on one folder, as two
