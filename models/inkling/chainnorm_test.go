@@ -52,7 +52,7 @@ func TestChainNorm(t *testing.T) {
 	feed(t, m, c, models.Batch{Tokens: ids[:n], Outputs: []int32{n - 1}})
 	hidden := make(rows, n)
 	for r := range hidden {
-		for _, v := range s.tails[0].hidden[r*256 : (r+1)*256] {
+		for _, v := range s.tails[0].depths[0].hidden[r*256 : (r+1)*256] {
 			hidden[r] = append(hidden[r], float64(v))
 		}
 	}
@@ -60,13 +60,13 @@ func TestChainNorm(t *testing.T) {
 	got := make([][]float32, 2)
 	m.mtp.onTap = func(name string, d int, shape [4]int64, values []float32) {
 		if name == "mtp_hidden" {
-			got[d] = append(got[d][:256*s.tails[0].done:256*s.tails[0].done], values...)
+			got[d] = append(got[d], values...)
 		}
 	}
 	if err := m.Follow(c, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.follow(0, 1); err != nil {
+	if err := s.follow(0, 2, n); err != nil {
 		t.Fatal(err)
 	}
 	m.mtp.onTap = nil

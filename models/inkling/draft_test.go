@@ -173,8 +173,10 @@ func TestDraftSaved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := c.(*mtpCache).tails[tc.seq].origin; o != 0 {
-				t.Errorf("the depths began anew at row %d", o)
+			for d, b := range c.(*mtpCache).tails[tc.seq].depths {
+				if b.origin != 0 {
+					t.Errorf("depth %d began anew at row %d", d, b.origin)
+				}
 			}
 			for k := range 8 {
 				it.wantGuess(t, k, guess(t, m, c, tc.seq, ids[:p+k+1], 2))
@@ -197,14 +199,14 @@ func TestDraftForgets(t *testing.T) {
 	if n := len(tail.ids); n > 2*maxBehind+100 {
 		t.Errorf("%d rows wait, want at most %d", n, 2*maxBehind+100)
 	}
-	if got := guess(t, m, c, 0, ids[:2501], 2); len(got) != 2 || tail.origin == 0 {
-		t.Errorf("draft %v from row %d on, want two tokens and a later beginning", got, tail.origin)
+	if got := guess(t, m, c, 0, ids[:2501], 2); len(got) != 2 || tail.depths[0].origin == 0 || tail.depths[1].origin == 0 {
+		t.Errorf("draft %v from rows %d and %d on, want two tokens and later beginnings", got, tail.depths[0].origin, tail.depths[1].origin)
 	}
 	if n := len(tail.ids); n > 2*keepRows {
 		t.Errorf("%d rows are kept behind a draft, want at most %d", n, 2*keepRows)
 	}
 	// Cut back to where nothing waits any more: nothing is known of the row before.
-	tail.drop(len(tail.ids), 256)
+	tail.depths[0].drop(2500, 256)
 	if got := guess(t, m, c, 0, ids[:2501], 2); len(got) != 0 {
 		t.Errorf("draft %v of nothing", got)
 	}

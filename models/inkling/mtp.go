@@ -10,7 +10,7 @@ import (
 )
 
 // maxDepths bounds the layers for multi-token prediction that are used: twice
-// as many rows are computed for a draft, and these must be few.
+// as many rows are computed for a draft of all, and these must be few.
 const maxDepths = few / 2
 
 // mtp are layers for multi-token prediction. Depth d at row i combines a hidden
@@ -18,7 +18,8 @@ const maxDepths = few / 2
 // the model's final norm gave, each next one the output of the one before.
 type mtp struct {
 	trunk *Model
-	cfg   *config // of the depths, as layers of a model
+	cfg   *config   // of the depths, as layers of a model
+	each  []*config // of each, as a model of one layer
 	w     *mtpWeights
 	own   *models.Weights
 
@@ -74,6 +75,9 @@ func openMTP(f *gguf.File, trunk *Model, p models.Params) (_ *mtp, err error) {
 	m := &mtp{trunk: trunk, cfg: cfg, w: &mtpWeights{Depths: make([]*depth, first)}, exec: layers.NewExecutor[mtpShape, []window](p.Backend)}
 	var blocks []*layer
 	for i := range cfg.blockCount {
+		one := cfg.blocks(i, 1)
+		one.devices = cfg.devices[i : i+1]
+		m.each = append(m.each, one)
 		blocks = append(blocks, newLayer(cfg, i))
 		m.w.Depths = append(m.w.Depths, &depth{Block: blocks[i]})
 	}
@@ -160,8 +164,8 @@ func (m *Model) MaxDraft() int {
 	return m.mtp.cfg.blockCount
 }
 
-// Draft guesses up to n tokens for each element. Sequences that know the same
-// number of rows share a graph.
+// Draft guesses up to n tokens for each element, by the first n depths: those behind
+// wait. Sequences that know the same number of rows share a graph.
 func (m *Model) Draft(c models.Cache, ds []models.Draft, n int) error {
 	s, ok := c.(*mtpCache)
 	if !ok {
@@ -170,6 +174,7 @@ func (m *Model) Draft(c models.Cache, ds []models.Draft, n int) error {
 	if n < 1 || n > m.MaxDraft() {
 		return fmt.Errorf("a draft of %d tokens: want 1 to %d", n, m.MaxDraft())
 	}
+	s.wanted = n
 	groups := map[int][]int{} // elements of ds by the rows of their window
 	for i := range ds {
 		d := &ds[i]
@@ -177,20 +182,22 @@ func (m *Model) Draft(c models.Cache, ds []models.Draft, n int) error {
 		if err := s.check(d, m.cfg.vocab); err != nil {
 			return err
 		}
-		if err := s.follow(d.Seq, s.windowRows(d.Seq)); err != nil {
+		rows := s.windowRows(d.Seq, n)
+		if rows == 0 {
+			continue
+		}
+		if err := s.ready(d.Seq, n, s.Pos(d.Seq)-rows); err != nil {
 			return err
 		}
-		if rows := s.windowRows(d.Seq); rows > 0 {
-			groups[rows] = append(groups[rows], i)
-		}
+		groups[rows] = append(groups[rows], i)
 	}
 	for rows, group := range groups {
 		var ws []window
 		for _, i := range group {
 			d := &ds[i]
-			ws = append(ws, s.window(d.Seq, s.Pos(d.Seq)-rows, rows, d.IDs[len(d.IDs)-1]))
+			ws = append(ws, s.draft(d.Seq, rows, n, d.IDs[len(d.IDs)-1]))
 		}
-		ids, err := s.run(ws, n)
+		ids, err := s.run(ws, 0, n, n)
 		if err != nil {
 			return err
 		}
@@ -201,7 +208,8 @@ func (m *Model) Draft(c models.Cache, ds []models.Draft, n int) error {
 	return nil
 }
 
-// Follow computes the depths for rows that they lack.
+// Follow computes for rows that they lack the depths that the last draft wanted,
+// all before the first one.
 func (m *Model) Follow(c models.Cache, seqs ...int) error {
 	s, ok := c.(*mtpCache)
 	if !ok {
@@ -211,7 +219,7 @@ func (m *Model) Follow(c models.Cache, seqs ...int) error {
 		if seq < 0 || seq >= s.Seqs() {
 			return fmt.Errorf("sequence %d is outside 0 to %d", seq, s.Seqs()-1)
 		}
-		if err := s.follow(seq, maxBehind); err != nil {
+		if err := s.follow(seq, s.wanted, s.Pos(seq)-maxBehind); err != nil {
 			return err
 		}
 	}

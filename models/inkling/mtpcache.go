@@ -10,42 +10,45 @@ import (
 
 const (
 	// maxBehind is how many rows a sequence may be ahead of the depths before
-	// these forget what was before, and how many they then take at once.
+	// these forget what was before, and how many a depth then takes at once.
 	maxBehind = 512
+	// maxAsleep is how many rows a depth that nobody wants may be behind before it
+	// forgets: catching up with them takes about as long as a step.
+	maxAsleep = 128
 	// keepRows is how many rows are kept that the depths have seen: enough to
 	// start a window behind the longest cut.
 	keepRows = reach + 2*maxDepths
 )
 
 // mtpCache is a cache that also holds the state of the depths. That follows
-// behind: rows of the model wait until a draft is wanted.
+// behind: rows of the model wait until a draft is wanted, and what a depth gives
+// until the next one is.
 type mtpCache struct {
 	*cache
-	mtp   *mtp
-	ahead *cache // row i of a depth is row origin+i of the sequence
-	tails []tail
-	all   []float32 // of the last step
-}
-
-// tail is what waits of one sequence, and how far the depths have come.
-type tail struct {
-	base   int         // row of the first element
-	ids    []int32     // one for each row
-	media  [][]float32 // likewise: nil, or the vector of a media row
-	hidden []float32   // [n_embd] for each row
-	origin int         // row of the sequence that is the depths' first
-	done   int         // rows below are as final as they get, at every depth
+	mtp    *mtp
+	depths []*cache // each of one layer: row i is row origin+i of the sequence
+	tails  []tail
+	wanted int       // depths that follow a prompt: those of the last draft
+	all    []float32 // of the last step
 }
 
 // newCache adds room for the depths to the model's cache c, which it owns from then on.
 func (m *mtp) newCache(c *cache) (*mtpCache, error) {
-	m.trunk.caches++
-	ahead, err := newCache(m.trunk.be, m.cfg, m.trunk.caches, len(c.seqs), c.size, keepRows, c.kv)
-	if err != nil {
-		return nil, fmt.Errorf("layers for multi-token prediction: %w", err)
+	s := &mtpCache{cache: c, mtp: m, tails: make([]tail, len(c.seqs)), wanted: m.cfg.blockCount}
+	for _, cfg := range m.each {
+		m.trunk.caches++
+		d, err := newCache(m.trunk.be, cfg, m.trunk.caches, len(c.seqs), c.size, keepRows, c.kv)
+		if err != nil {
+			s.closeDepths()
+			return nil, fmt.Errorf("layers for multi-token prediction: %w", err)
+		}
+		s.depths = append(s.depths, d)
+	}
+	for seq := range s.tails {
+		s.tails[seq] = newTail(len(s.depths))
 	}
 	c.keep = true
-	return &mtpCache{cache: c, mtp: m, ahead: ahead, tails: make([]tail, len(c.seqs))}, nil
+	return s, nil
 }
 
 // room is where a step puts the hidden states of all rows.
@@ -60,35 +63,10 @@ func (s *mtpCache) room(bs []models.Batch) []float32 {
 func (s *mtpCache) note(bs []models.Batch, all []float32) {
 	embd := s.mtp.cfg.embd
 	r := layers.RowsOf(bs, models.Outputs{})
-	for _, b := range bs {
-		t := &s.tails[b.Seq]
-		if n := len(t.ids); n > 2*maxBehind {
-			t.drop(n-maxBehind, embd)
-		}
-		first := len(t.ids)
-		t.ids = append(t.ids, b.Tokens...)
-		t.media = append(t.media, make([][]float32, len(b.Tokens))...)
-		for i, row := range b.MediaRows {
-			t.media[first+int(row)] = slices.Clone(b.Media[i*embd : (i+1)*embd])
-		}
-		at := (b.Seq - r.Lo) * r.N * embd
-		t.hidden = append(t.hidden, all[at:at+r.N*embd]...)
+	for i := range bs {
+		at := (bs[i].Seq - r.Lo) * r.N * embd
+		s.tails[bs[i].Seq].add(&bs[i], all[at:at+r.N*embd], embd)
 	}
-}
-
-// drop forgets the first n rows.
-func (t *tail) drop(n, embd int) {
-	t.base += n
-	t.ids = slices.Delete(t.ids, 0, n)
-	t.media = slices.Delete(t.media, 0, n)
-	t.hidden = slices.Delete(t.hidden, 0, n*embd)
-}
-
-// clone copies what waits.
-func (t *tail) clone() tail {
-	c := *t
-	c.ids, c.media, c.hidden = slices.Clone(t.ids), slices.Clone(t.media), slices.Clone(t.hidden)
-	return c
 }
 
 // check finds what makes a draft impossible.
@@ -102,122 +80,201 @@ func (s *mtpCache) check(d *models.Draft, vocab int) error {
 	return layers.InRange(d.IDs[len(d.IDs)-1:], vocab, "token")
 }
 
-// windowRows is the number of rows that a draft computes at every depth: what a
-// round adds at most, and those before that are not final. Always as many, so
-// that rounds share a graph whatever was accepted.
-func (s *mtpCache) windowRows(seq int) int {
-	return min(2*s.mtp.cfg.blockCount, len(s.tails[seq].ids))
+// windowRows is the number of rows that a draft of n tokens computes at n depths:
+// what a round adds at most, and those before that are not final. Always as many,
+// so that rounds share a graph whatever was accepted.
+func (s *mtpCache) windowRows(seq, n int) int {
+	return min(2*n, s.Pos(seq)-s.tails[seq].depths[0].base)
 }
 
-// follow computes the depths for all rows whose next tokens are known, if more
-// than spare lack.
-func (s *mtpCache) follow(seq, spare int) error {
-	t := &s.tails[seq]
-	end := s.Pos(seq) - 1 // the last row waits for the token behind it
-	s.mend(seq)
-	for end+1-t.done > spare {
-		next := min(t.done+maxBehind, end)
-		if _, err := s.run([]window{s.window(seq, t.done, next-t.done, t.ids[next-t.base])}, 0); err != nil {
-			return err
-		}
-		if next == end {
-			break
-		}
+// ready brings the first n depths of a sequence to where a window that begins at
+// row first can follow.
+func (s *mtpCache) ready(seq, n, first int) error {
+	if err := s.follow(seq, n, first); err != nil {
+		return err
 	}
-	if n := min(t.done, end-keepRows) - t.base; n >= keepRows {
-		t.drop(n, s.mtp.cfg.embd)
+	for d := range n {
+		if b := &s.tails[seq].depths[d]; b.done < first || !s.reaches(seq, d, first) {
+			s.lose(seq, d)
+			b.origin, b.done = first, first
+		}
 	}
 	return nil
 }
 
-// mend starts the depths anew if they lack rows before what waits, or can not
-// be cut back to where the next window begins: their attention then reaches no
-// further than what waits.
-func (s *mtpCache) mend(seq int) {
+// follow computes each of the first n depths for all rows whose next tokens are
+// known, if it lacks rows before row least or gave the next one none of them.
+func (s *mtpCache) follow(seq, n, least int) error {
 	t := &s.tails[seq]
-	first := min(t.done, s.Pos(seq)-s.windowRows(seq))
-	if t.base <= t.done && t.origin <= first && first-t.origin >= s.ahead.Reach(seq) && t.done-t.origin <= s.ahead.Pos(seq) {
-		return
+	for d := range n {
+		if t.depths[d].done >= least && (d+1 == len(t.depths) || t.depths[d+1].end(s.mtp.cfg.embd) >= least) {
+			continue
+		}
+		if err := s.catchUp(seq, d); err != nil {
+			return err
+		}
 	}
-	s.lose(seq)
+	t.trim(s.Pos(seq)-1-keepRows, s.mtp.cfg.embd)
+	return nil
+}
+
+// catchUp computes depth d for all rows whose next tokens are known.
+func (s *mtpCache) catchUp(seq, d int) error {
+	t, embd := &s.tails[seq], s.mtp.cfg.embd
+	b := &t.depths[d]
+	from, end := b.done, min(s.Pos(seq)-d-1, b.end(embd))
+	if d+1 < len(t.depths) { // which may lack rows that this one has let go of
+		if fed := t.depths[d+1].end(embd); fed < from && b.base <= fed && s.reaches(seq, d, fed) {
+			from = fed
+		}
+	}
+	if b.base > from || !s.reaches(seq, d, from) {
+		s.lose(seq, d)
+		from = b.base
+	}
+	for from < end {
+		next := min(from+maxBehind, end)
+		w := window{first: from, origins: []int{b.origin}, hidden: b.rows(from, next, embd)}
+		w.Batch = t.batch(seq, from+d+1, next+d+1)
+		if _, err := s.run([]window{w}, d, d+1, 0); err != nil {
+			return err
+		}
+		from = next
+	}
+	if d > 0 {
+		b.drop(b.done, embd)
+	}
+	return nil
+}
+
+// reaches says whether the state of depth d can be cut back to end before a row.
+func (s *mtpCache) reaches(seq, d, row int) bool {
+	at, c := row-s.tails[seq].depths[d].origin, s.depths[d]
+	return at >= 0 && at >= c.Reach(seq) && at <= c.Pos(seq)
+}
+
+// lose starts a depth anew: its attention then reaches no further than what waits.
+func (s *mtpCache) lose(seq, d int) {
+	s.depths[d].Reset(seq)
+	b := &s.tails[seq].depths[d]
+	b.origin, b.done = b.base, b.base
 }
 
 // computeBytes measures the graph of a draft, or of what Follow computes at once
 // if rows are more than few, at the end of a full cache.
-func (s *mtpCache) computeBytes(rows int) (int64, error) {
-	drafts := 0
+func (s *mtpCache) computeBytes(rows int) (most int64, err error) {
+	all := len(s.depths)
+	sh := mtpShape{hi: all, drafts: all}
 	if rows = min(rows, s.size, maxBehind); rows <= few {
-		drafts = s.mtp.cfg.blockCount
-		rows = min(2*drafts, s.size)
+		rows = min(2*all, s.size)
+	} else {
+		sh.hi, sh.drafts = 1, 0
 	}
-	sh := mtpShape{shape{cache: s.ahead.id, rows: layers.Rows{N: rows, Seqs: 1}, nKV: roundUp(s.size+1, cellPad)}, drafts}
+	sh.shape = shape{cache: s.depths[0].id, rows: layers.Rows{N: rows, Seqs: 1}, nKV: roundUp(s.size+1, cellPad)}
 	if !sh.few() {
 		sh.pos = s.size - rows
 	}
-	return layers.Measure(func() *layers.Step[[]window] { return s.mtp.newStep(s.ahead, sh, nil) })
-}
-
-// lose forgets the state of the depths.
-func (s *mtpCache) lose(seq int) {
-	t := &s.tails[seq]
-	s.ahead.Reset(seq)
-	t.origin, t.done = t.base, t.base
-}
-
-// window describes n rows from row first on, next being the token behind them.
-func (s *mtpCache) window(seq, first, n int, next int32) window {
-	t, embd := &s.tails[seq], s.mtp.cfg.embd
-	i := first - t.base
-	w := window{first: first, origin: t.origin, hidden: t.hidden[i*embd : (i+n)*embd]}
-	w.Seq = seq
-	w.Tokens = append(slices.Clone(t.ids[i+1:i+n]), next)
-	for r := range min(n, len(t.media)-i-1) {
-		if v := t.media[i+1+r]; v != nil {
-			w.MediaRows = append(w.MediaRows, int32(r))
-			w.Media = append(w.Media, v...)
+	for ; sh.hi <= all; sh.lo, sh.hi = sh.lo+1, sh.hi+1 {
+		n, err := layers.Measure(func() *layers.Step[[]window] { return s.mtp.newStep(s.depths, sh, nil) })
+		if err != nil {
+			return 0, err
 		}
+		most = max(most, n)
+	}
+	return most, nil
+}
+
+// draft describes the last n rows of a sequence, next being the token behind them,
+// for the first depths.
+func (s *mtpCache) draft(seq, n, depths int, next int32) window {
+	t, first := &s.tails[seq], s.Pos(seq)-n
+	w := window{first: first, hidden: t.depths[0].rows(first, first+n, s.mtp.cfg.embd)}
+	w.Batch = t.batch(seq, first+1, first+n)
+	w.Tokens = append(w.Tokens, next)
+	for d := range depths {
+		w.origins = append(w.origins, t.depths[d].origin)
 	}
 	return w
 }
 
-// run computes the depths for windows of the same number of rows, and returns
+// run computes depths lo to hi-1 for windows of the same number of rows, and returns
 // drafts tokens for each. What an error leaves of their states is forgotten.
-func (s *mtpCache) run(ws []window, drafts int) (guesses [][]int32, err error) {
+func (s *mtpCache) run(ws []window, lo, hi, drafts int) (guesses [][]int32, err error) {
 	defer func() {
 		if err != nil {
 			for _, w := range ws {
-				s.lose(w.Seq)
+				for d := range s.depths {
+					s.lose(w.Seq, d)
+				}
 			}
 		}
 	}()
+	sh := mtpShape{lo: lo, hi: hi, drafts: drafts}
 	bs := make([]models.Batch, len(ws))
 	for i, w := range ws {
-		if err := s.ahead.Truncate(w.Seq, w.first-w.origin); err != nil {
-			return nil, err
-		}
-		s.ahead.begin(w.Seq, len(w.Tokens))
 		bs[i] = w.Batch
 	}
-	sh := mtpShape{shapeOf(s.ahead, bs, models.Outputs{}), drafts}
-	outs := make([][]float32, drafts)
+	for d := lo; d < hi; d++ {
+		for _, w := range ws {
+			if err := s.depths[d].Truncate(w.Seq, w.first-w.origins[d-lo]); err != nil {
+				return nil, err
+			}
+			s.depths[d].begin(w.Seq, len(w.Tokens))
+		}
+		sh.join(shapeOf(s.depths[d], bs, models.Outputs{}))
+	}
+	outs := make([][]float32, drafts, drafts+1)
 	for i := range outs {
 		outs[i] = make([]float32, sh.rows.Seqs)
 	}
-	err = s.mtp.exec.RunStep(sh, sh.few(), ws, outs, s.mtp.onTap, func(tap layers.GraphTap) *layers.Step[[]window] {
-		return s.mtp.newStep(s.ahead, sh, tap)
+	per := sh.rows.N * s.mtp.cfg.embd
+	var fed []float32 // what the next depth takes
+	if hi < len(s.depths) {
+		fed = make([]float32, sh.rows.Seqs*per)
+		outs = append(outs, fed)
+	}
+	// Only drafts come again: the others would take the place of their graphs.
+	err = s.mtp.exec.RunStep(sh, drafts > 0, ws, outs, s.mtp.onTap, func(tap layers.GraphTap) *layers.Step[[]window] {
+		return s.mtp.newStep(s.depths, sh, tap)
 	})
 	if err != nil {
 		return nil, err
 	}
 	guesses = make([][]int32, len(ws))
-	for i, w := range ws {
-		n := len(w.Tokens)
-		s.ahead.seqs[w.Seq].pos += n
-		t := &s.tails[w.Seq]
-		t.done = max(t.done, w.first+n-(s.mtp.cfg.blockCount-1))
-		for _, ids := range outs {
-			guesses[i] = append(guesses[i], int32(ids[w.Seq-sh.rows.Lo]))
+	for i := range ws {
+		lane := ws[i].Seq - sh.rows.Lo
+		for _, ids := range outs[:drafts] {
+			guesses[i] = append(guesses[i], int32(ids[lane]))
 		}
+		s.computed(&ws[i], sh, fed[min(lane*per, len(fed)):])
 	}
 	return guesses, nil
+}
+
+// computed notes what depths have computed of a window: rows before the last ones
+// are final, as many as there are depths behind the first that took drafted tokens.
+//
+//	fed: [n_embd] for each row of the window, and more: what the next depth takes
+func (s *mtpCache) computed(w *window, sh mtpShape, fed []float32) {
+	t, embd, n := &s.tails[w.Seq], s.mtp.cfg.embd, len(w.Tokens)
+	done := w.first + n
+	if sh.drafts > 0 {
+		done = max(w.first, done-(sh.hi-1))
+	}
+	for d := sh.lo; d < sh.hi; d++ {
+		s.depths[d].seqs[w.Seq].pos += n
+		b := &t.depths[d]
+		b.done = done
+		if d > sh.lo { // it took its input within the graph
+			b.empty(done)
+		}
+	}
+	if sh.hi == len(s.depths) {
+		return
+	}
+	next := &t.depths[sh.hi]
+	next.feed(w.first, fed[:(done-w.first)*embd], embd)
+	if sh.hi >= s.wanted && len(next.hidden) > 2*maxAsleep*embd {
+		next.drop(done-maxAsleep, embd)
+	}
 }

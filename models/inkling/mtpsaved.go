@@ -6,59 +6,73 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// mtpSaved is a saved state of a sequence with that of its depths. The second
-// may fail to come back although the first does: drafts then begin anew.
+// mtpSaved is a saved state of a sequence with those of its depths. Of these some
+// may fail to come back although the first does: they then begin anew.
 type mtpSaved struct {
 	models.Checkpoint
-	ahead models.Checkpoint // nil: lost
-	tail  tail
+	depths []models.Checkpoint // nil: lost
+	tail   tail
 }
 
-// Bytes is the host memory of both.
+// Bytes is the host memory of all.
 func (p *mtpSaved) Bytes() int64 {
 	n := p.Checkpoint.Bytes() + p.tail.bytes()
-	if p.ahead != nil {
-		n += p.ahead.Bytes()
-	}
-	return n
-}
-
-// bytes is the memory of what waits.
-func (t *tail) bytes() int64 {
-	n := 4 * int64(len(t.ids)+len(t.hidden))
-	for _, v := range t.media {
-		n += 4 * int64(len(v))
+	for _, d := range p.depths {
+		if d != nil {
+			n += d.Bytes()
+		}
 	}
 	return n
 }
 
 // CheckpointBytes is what Checkpoint would take, at most.
 func (s *mtpCache) CheckpointBytes(seq int) int64 {
-	return s.cache.CheckpointBytes(seq) + s.ahead.CheckpointBytes(seq) + s.tails[seq].bytes()
+	return s.tails[seq].bytes() + s.sum((*cache).CheckpointBytes, seq)
 }
 
 // SaveBytes is what Save would take.
 func (s *mtpCache) SaveBytes(seq int) int64 {
-	return s.cache.SaveBytes(seq) + s.ahead.SaveBytes(seq) + s.tails[seq].bytes()
+	return s.tails[seq].bytes() + s.sum((*cache).SaveBytes, seq)
 }
 
-// Bytes is the device memory of both states.
-func (s *mtpCache) Bytes() int64 { return s.cache.Bytes() + s.ahead.Bytes() }
+// Bytes is the device memory of all states.
+func (s *mtpCache) Bytes() int64 {
+	return s.sum(func(c *cache, _ int) int64 { return c.Bytes() }, 0)
+}
 
-// StateBytes is the part of both that is no keys and values.
-func (s *mtpCache) StateBytes() int64 { return s.cache.StateBytes() + s.ahead.StateBytes() }
+// StateBytes is the part of them that is no keys and values.
+func (s *mtpCache) StateBytes() int64 {
+	return s.sum(func(c *cache, _ int) int64 { return c.StateBytes() }, 0)
+}
 
-// Close frees both.
+// sum adds up a size of the model's state and of those of the depths.
+func (s *mtpCache) sum(size func(*cache, int) int64, seq int) int64 {
+	n := size(s.cache, seq)
+	for _, d := range s.depths {
+		n += size(d, seq)
+	}
+	return n
+}
+
+// Close frees all.
 func (s *mtpCache) Close() {
-	s.ahead.Close()
+	s.closeDepths()
 	s.cache.Close()
+}
+
+func (s *mtpCache) closeDepths() {
+	for _, d := range s.depths {
+		d.Close()
+	}
 }
 
 // Reset empties the sequence.
 func (s *mtpCache) Reset(seq int) {
 	s.cache.Reset(seq)
-	s.ahead.Reset(seq)
-	s.tails[seq] = tail{}
+	for _, d := range s.depths {
+		d.Reset(seq)
+	}
+	s.tails[seq] = newTail(len(s.depths))
 }
 
 // Truncate forgets the rows from pos on.
@@ -66,33 +80,31 @@ func (s *mtpCache) Truncate(seq, pos int) error {
 	if err := s.cache.Truncate(seq, pos); err != nil {
 		return err
 	}
-	t := &s.tails[seq]
-	if n := max(0, pos-t.base); n < len(t.ids) {
-		t.ids, t.media, t.hidden = t.ids[:n], t.media[:n], t.hidden[:n*s.mtp.cfg.embd]
-	}
-	t.base = min(t.base, pos)
-	t.done = min(t.done, max(0, pos-s.mtp.cfg.blockCount)) // the token behind pos may be another one
+	s.tails[seq].cut(pos, s.wanted, s.mtp.cfg.embd)
 	return nil
 }
 
-// settle cuts the depths back to what no later window begins before, so that
-// their checkpoint stays valid as long as the sequence's.
-func (s *mtpCache) settle(seq int) bool {
-	s.mend(seq)
-	t := &s.tails[seq]
-	at := min(t.done, s.Pos(seq)-s.windowRows(seq))
-	if at <= t.origin || s.ahead.Truncate(seq, at-t.origin) != nil {
+// settle cuts a depth back to what no later window begins before, so that its
+// checkpoint stays valid as long as the sequence's.
+func (s *mtpCache) settle(seq, d int) bool {
+	b := &s.tails[seq].depths[d]
+	at := min(b.done, s.Pos(seq)-s.windowRows(seq, len(s.depths)))
+	if at <= b.origin || s.depths[d].Truncate(seq, at-b.origin) != nil {
 		return false
 	}
-	t.done = at
+	if b.done = at; d > 0 && b.base > at {
+		b.empty(at)
+	}
 	return true
 }
 
 // Checkpoint saves what Truncate can not bring back.
 func (s *mtpCache) Checkpoint(seq int) models.Checkpoint {
-	p := &mtpSaved{Checkpoint: s.cache.Checkpoint(seq)}
-	if s.settle(seq) {
-		p.ahead = s.ahead.Checkpoint(seq)
+	p := &mtpSaved{Checkpoint: s.cache.Checkpoint(seq), depths: make([]models.Checkpoint, len(s.depths))}
+	for d, c := range s.depths {
+		if s.settle(seq, d) {
+			p.depths[d] = c.Checkpoint(seq)
+		}
 	}
 	p.tail = s.tails[seq].clone()
 	return p
@@ -108,8 +120,10 @@ func (s *mtpCache) Restore(seq int, c models.Checkpoint) error {
 		return err
 	}
 	s.tails[seq] = p.tail.clone()
-	if p.ahead == nil || s.ahead.Restore(seq, p.ahead) != nil {
-		s.lose(seq)
+	for d, saved := range p.depths {
+		if saved == nil || s.depths[d].Restore(seq, saved) != nil {
+			s.lose(seq, d)
+		}
 	}
 	return nil
 }
@@ -124,10 +138,14 @@ func (s *mtpCache) Adopt(seq int, c models.Checkpoint) (models.Checkpoint, error
 	if err != nil {
 		return nil, err
 	}
-	own := &mtpSaved{Checkpoint: trunk, tail: p.tail}
-	if t := &s.tails[seq]; p.ahead != nil && t.origin == p.tail.origin && t.done >= p.tail.done {
-		if ahead, err := s.ahead.Adopt(seq, p.ahead); err == nil {
-			own.ahead = ahead
+	own := &mtpSaved{Checkpoint: trunk, depths: make([]models.Checkpoint, len(s.depths)), tail: p.tail}
+	for d, saved := range p.depths {
+		was, is := &p.tail.depths[d], &s.tails[seq].depths[d]
+		if saved == nil || is.origin != was.origin || is.done < was.done {
+			continue
+		}
+		if at, err := s.depths[d].Adopt(seq, saved); err == nil {
+			own.depths[d] = at
 		}
 	}
 	return own, nil
@@ -141,8 +159,10 @@ func (s *mtpCache) Copy(dst, src int) error {
 	if err := s.cache.Copy(dst, src); err != nil {
 		return err
 	}
-	if err := s.ahead.Copy(dst, src); err != nil {
-		return err
+	for _, d := range s.depths {
+		if err := d.Copy(dst, src); err != nil {
+			return err
+		}
 	}
 	s.tails[dst] = s.tails[src].clone()
 	return nil
@@ -150,7 +170,11 @@ func (s *mtpCache) Copy(dst, src int) error {
 
 // Save copies all that the sequence holds.
 func (s *mtpCache) Save(seq int) models.Checkpoint {
-	return &mtpSaved{Checkpoint: s.cache.Save(seq), ahead: s.ahead.Save(seq), tail: s.tails[seq].clone()}
+	p := &mtpSaved{Checkpoint: s.cache.Save(seq), tail: s.tails[seq].clone()}
+	for _, d := range s.depths {
+		p.depths = append(p.depths, d.Save(seq))
+	}
+	return p
 }
 
 // Load makes a sequence equal to what was saved.
@@ -162,8 +186,10 @@ func (s *mtpCache) Load(seq int, c models.Checkpoint) error {
 	if err := s.cache.Load(seq, p.Checkpoint); err != nil {
 		return err
 	}
-	if err := s.ahead.Load(seq, p.ahead); err != nil {
-		return err
+	for d, saved := range p.depths {
+		if err := s.depths[d].Load(seq, saved); err != nil {
+			return err
+		}
 	}
 	s.tails[seq] = p.tail.clone()
 	return nil
