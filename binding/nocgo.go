@@ -186,6 +186,13 @@ func (g *Graph) Compute() error { return errNoCgo }
 
 func (g *Graph) Close() { panic(errNoCgo) }
 
+type Heap struct {
+	Held int64
+	Used int64
+}
+
+func ReadHeap() (h Heap, ok bool) { panic(errNoCgo) }
+
 func LogLevel(l slog.Level) { panic(errNoCgo) }
 
 type Memory struct{}

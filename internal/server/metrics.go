@@ -83,6 +83,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) error {
 	var x exposition
 	s.metrics.write(&x)
 	writePool(&x, s.pool.list())
+	writeHeap(&x)
 	writeRuntime(&x)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, err := w.Write(x.b.Bytes())

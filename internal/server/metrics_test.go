@@ -32,3 +32,18 @@ func TestDraftMetrics(t *testing.T) {
 		t.Errorf("samples (-want +got):\n%s", diff)
 	}
 }
+
+// TestHeapMetrics: C's heap has at least the keys and values of the loaded model in use,
+// and no more in use than it holds.
+func TestHeapMetrics(t *testing.T) {
+	if _, ok := engine.Heap(); !ok {
+		t.Skip("this C library does not say what its heap holds")
+	}
+	_, h := newTestServer(t, testOptions(t))
+	ask(t, h, "/v1/chat/completions", `{`+greedy+`,"messages":[{"role":"user","content":"Hi there!"}]}`)
+	got := scrape(t, h.URL)
+	held, used, cache := got["inkling_heap_held_bytes"], got["inkling_heap_used_bytes"], got[`inkling_memory_bytes{model="tiny",kind="cache"}`]
+	if cache <= 0 || used < cache || held < used {
+		t.Errorf("%v bytes are held, of them %v in use, of them %v by the cache", held, used, cache)
+	}
+}

@@ -6,7 +6,22 @@ import (
 	runtimemetrics "runtime/metrics"
 	"strconv"
 	"strings"
+
+	"github.com/inkling-go/inkling/internal/engine"
 )
+
+// writeHeap writes what C's malloc holds, if it says so: what of it is not in use is
+// memory that neither a model nor Go has.
+func writeHeap(x *exposition) {
+	h, ok := engine.Heap()
+	if !ok {
+		return
+	}
+	x.family("inkling_heap_held_bytes", "gauge", "C's heap: what malloc has from the system, without mapped weights.")
+	x.sample("inkling_heap_held_bytes", float64(h.Held))
+	x.family("inkling_heap_used_bytes", "gauge", "C's heap in use: caches, graphs and their results.")
+	x.sample("inkling_heap_used_bytes", float64(h.Used))
+}
 
 // writeRuntime writes what Go and the operating system say, with the names that
 // Prometheus' own client gives it.

@@ -20,6 +20,8 @@ type sample struct {
 	heap       float64       // of Go, what is in use after a garbage collection
 	saved      float64       // states of earlier prompts, bounded by --cache-ram
 	cache      float64       // keys, values and states of the sequences, bytes of C
+	held       float64       // C's heap, the caches included; 0 where it does not say
+	used       float64       // of it, what is in use
 	goroutines float64
 	fds        float64
 	active     float64
@@ -33,7 +35,7 @@ func parseSample(data []byte) (s sample, err error) {
 	fields := map[string]*float64{
 		"process_resident_memory_bytes": &s.rss, "go_gc_heap_live_bytes": &s.heap, "go_goroutines": &s.goroutines, "process_open_fds": &s.fds,
 		"inkling_requests_active": &s.active, "inkling_requests_waiting": &s.waiting, "inkling_generated_tokens_total": &s.generated,
-		"process_cpu_seconds_total": &s.seconds,
+		"process_cpu_seconds_total": &s.seconds, "inkling_heap_held_bytes": &s.held, "inkling_heap_used_bytes": &s.used,
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
@@ -89,12 +91,12 @@ func watch(ctx context.Context, s *server, every time.Duration) []sample {
 
 // printSamples writes a table of at most a dozen samples.
 func printSamples(w io.Writer, all []sample) {
-	fmt.Fprintln(w, "  seconds  RSS MiB  heap MiB  saved MiB  cache MiB  goroutines  fds  active  waiting")
+	fmt.Fprintln(w, "  seconds  RSS MiB  heap MiB  saved MiB  cache MiB  C held  C used  goroutines  fds  active  waiting")
 	step := max(1, len(all)/12)
 	for i := 0; i < len(all); i += step {
 		m := all[i]
-		fmt.Fprintf(w, "%9.0f %8.1f %9.1f %10.1f %10.1f %11.0f %4.0f %7.0f %8.0f\n", m.at.Seconds(), m.rss/(1<<20), m.heap/(1<<20), m.saved/(1<<20),
-			m.cache/(1<<20), m.goroutines, m.fds, m.active, m.waiting)
+		fmt.Fprintf(w, "%9.0f %8.1f %9.1f %10.1f %10.1f %7.1f %7.1f %11.0f %4.0f %7.0f %8.0f\n", m.at.Seconds(), m.rss/(1<<20), m.heap/(1<<20), m.saved/(1<<20),
+			m.cache/(1<<20), m.held/(1<<20), m.used/(1<<20), m.goroutines, m.fds, m.active, m.waiting)
 	}
 }
 

@@ -128,6 +128,7 @@ func checkLeft(before, after sample) error {
 		{"file descriptors", before.fds, after.fds, few},
 		{"bytes of the caches", before.cache, after.cache, 0},
 		{"bytes of Go's heap", before.heap - before.saved, after.heap - after.saved, 8 << 20},
+		{"bytes of C's heap that are not in use", before.held - before.used, after.held - after.used, 8 << 20},
 	} {
 		if c.after > c.before+c.room {
 			errs = append(errs, fmt.Errorf("an idle server has %.0f %s, %.0f before", c.after, c.what, c.before))
