@@ -2,6 +2,7 @@ package binding
 
 // #include <stdlib.h>
 // #include "bridge.h"
+// #include "products.h"
 // #include "readahead.h"
 // #include "readback.h"
 import "C"
@@ -32,6 +33,7 @@ type Backend struct {
 	dev   Device
 	b     C.ggml_backend_t
 	pool  *C.struct_ggml_threadpool
+	team  *C.struct_inkling_team // of the CPU: what threads share in this project's products
 	flag  *C.int
 	parts []*Backend      // of several devices: the main one first, which b is, and the CPU last
 	plan  bool            // see NewPlanner
@@ -64,7 +66,8 @@ func NewBackend(d Device, threads int) (*Backend, error) {
 	if d.IsCPU() {
 		// Without a pool of its own the backend would start and join the threads for every graph.
 		be.pool = C.inkling_threadpool_new(C.int(threads))
-		if be.pool == nil {
+		be.team = C.inkling_team_new()
+		if be.pool == nil || be.team == nil {
 			be.Close()
 			return nil, fmt.Errorf("device %s: can not start %d threads", d.Name(), threads)
 		}
@@ -199,5 +202,6 @@ func (b *Backend) Close() {
 	if b.pool != nil {
 		C.ggml_threadpool_free(b.pool)
 	}
+	C.inkling_team_free(b.team)
 	C.free(unsafePointer(b.flag))
 }

@@ -1,148 +1,217 @@
-#include "experts.h"
+#include "products.h"
 
-#include "ggml-cpu.h"
+#include "cpuvec.h"
+#include "dots.h"
+#include "team.h"
 
-#include <math.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <string.h>
 
 // ggml's own way is a node for each product, for the activation and for each part of
 // the weighted sum: 8 to 14 barriers a layer, and rows that are fetched when they are
-// multiplied. Here the threads meet three times, and the row after next is on its way.
+// multiplied. Here the threads meet three times, rows that chose the same expert share
+// its reading, and for one row the row of weights after next is on its way.
 
-enum { line = 64, gate_rows = 8, down_rows = 32 }; // bytes; rows that a thread takes at once
+enum { gate_rows = 16, down_rows = 32 }; // rows of weights that a thread takes at once
 
-// A counter that shares its cache line with no other.
-struct counter {
-    atomic_int n;
-    char rest[line - sizeof(atomic_int)];
+static size_t padded(size_t n) { return (n + DOTS_ALIGN - 1) / DOTS_ALIGN * DOTS_ALIGN; }
+
+// The operands of a node and what its threads hand to each other. A slot is one of the n_used
+// experts of one row, number row*n_used + k.
+struct call {
+    const struct ggml_tensor * gate, * up, * down, * x, * ids, * weights;
+    struct inkling_dots gate_dots, up_dots, down_dots;
+    int64_t n, used, experts, embd, ff;
+
+    char    * gate_x, * up_x; // operands of each row
+    float   * h;              // [ff] of each slot
+    char    * down_x;         // operands of each slot
+    int32_t * slots;          // by experts
+    int32_t * chosen;         // experts that have slots, in order
+    int32_t * first;          // where the slots of the chosen begin, and their end
+    int32_t * n_chosen;
+    char    * end;
 };
 
-struct experts_state {
-    struct counter arrived, met;
-    struct counter next; // chunk that nobody has taken
-};
-
-size_t inkling_experts_state_size(void) { return sizeof(struct experts_state); }
-
-static inline void relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield" ::: "memory");
-#endif
+static char * take(char ** at, size_t n) {
+    char * p = *at;
+    *at += padded(n);
+    return p;
 }
 
-// Waits until all threads are here. Then no chunk is taken.
-static void meet(struct experts_state * s, int n_threads) {
-    int met = atomic_load_explicit(&s->met.n, memory_order_acquire);
-    if (atomic_fetch_add(&s->arrived.n, 1) == n_threads - 1) {
-        atomic_store(&s->arrived.n, 0);
-        atomic_store(&s->next.n, 0);
-        atomic_fetch_add(&s->met.n, 1);
-        return;
+// Lays out the memory of a call, which begins at base.
+static void lay_out(struct call * c, char * base) {
+    char * at = base;
+    const int64_t slots = c->n * c->used;
+    c->gate_x   = take(&at, c->n * c->gate_dots.size);
+    c->up_x     = inkling_dots_same_operand(&c->gate_dots, &c->up_dots) ? c->gate_x : take(&at, c->n * c->up_dots.size);
+    c->h        = (float *) take(&at, slots * c->ff * sizeof(float));
+    c->down_x   = take(&at, slots * c->down_dots.size);
+    c->slots    = (int32_t *) take(&at, slots * sizeof(int32_t));
+    c->chosen   = (int32_t *) take(&at, c->experts * sizeof(int32_t));
+    c->first    = (int32_t *) take(&at, (c->experts + 1) * sizeof(int32_t));
+    c->n_chosen = (int32_t *) take(&at, sizeof(int32_t));
+    c->end      = at;
+}
+
+static struct call call_of(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
+                           const struct ggml_tensor * x, const struct ggml_tensor * ids, const struct ggml_tensor * weights, char * base) {
+    struct call c = { gate, up, down, x, ids, weights };
+    c.n    = x->ne[1], c.used = ids->ne[0], c.experts = gate->ne[2];
+    c.embd = gate->ne[0], c.ff = gate->ne[1];
+    c.gate_dots = inkling_dots_of(gate->type, c.embd);
+    c.up_dots   = inkling_dots_of(up->type, c.embd);
+    c.down_dots = inkling_dots_of(down->type, c.ff);
+    lay_out(&c, base);
+    return c;
+}
+
+// The expert of a slot; 0 for a number that is none, as in a graph that is only timed.
+static int32_t expert_of(const struct call * c, int64_t slot) {
+    const char * row = (const char *) c->ids->data + slot / c->used * c->ids->nb[1];
+    const int32_t e = ((const int32_t *) row)[slot % c->used];
+    return e < 0 || e >= c->experts ? 0 : e;
+}
+
+static float weight_of(const struct call * c, int64_t slot) {
+    const char * row = (const char *) c->weights->data + slot / c->used * c->weights->nb[1];
+    return ((const float *) row)[slot % c->used];
+}
+
+// Sorts the slots by experts.
+static void sort_slots(struct call * c) {
+    const int64_t slots = c->n * c->used;
+    int32_t * count = c->chosen; // until it has the experts
+    memset(count, 0, c->experts * sizeof(int32_t));
+    for (int64_t s = 0; s < slots; s++) count[expert_of(c, s)]++;
+    int32_t n = 0, at = 0;
+    for (int32_t e = 0; e < c->experts; e++) { // first: by expert, where its next slot goes
+        c->first[e] = at;
+        at += count[e];
     }
-    while (atomic_load_explicit(&s->met.n, memory_order_acquire) == met) relax();
-}
-
-// A matrix of a bank and how its rows are multiplied.
-struct bank {
-    const struct ggml_tensor * t;
-    ggml_vec_dot_t dot;
-    ggml_from_float_t convert; // the other operand's type, from F32
-    enum ggml_type operand;
-    size_t operand_size;       // bytes of a converted row
-};
-
-static struct bank bank_of(const struct ggml_tensor * t) {
-    const struct ggml_type_traits_cpu * traits = ggml_get_type_traits_cpu(t->type);
-    struct bank b = { t, traits->vec_dot, ggml_get_type_traits_cpu(traits->vec_dot_type)->from_float, traits->vec_dot_type,
-                      ggml_row_size(traits->vec_dot_type, t->ne[0]) };
-    return b;
-}
-
-static inline const char * row_of(const struct bank * b, int32_t expert, int64_t row) {
-    return (const char *) b->t->data + expert * b->t->nb[2] + row * b->t->nb[1];
-}
-
-// Multiplies a row, and fetches the one after next of n.
-static inline float multiply(const struct bank * b, int32_t expert, int64_t row, int64_t n, const void * operand) {
-    const char * at = row_of(b, expert, row);
-    if (row + 2 < n) {
-        const char * ahead = at + 2 * b->t->nb[1];
-        for (size_t i = 0; i < b->t->nb[1]; i += line) __builtin_prefetch(ahead + i, 0, 2);
+    for (int64_t s = 0; s < slots; s++) c->slots[c->first[expert_of(c, s)]++] = (int32_t) s;
+    at = 0;
+    for (int32_t e = 0; e < c->experts; e++) {
+        const int32_t here = count[e]; // chosen[n] and first[n], n <= e, may be overwritten now
+        if (here == 0) continue;
+        c->chosen[n] = e, c->first[n] = at;
+        at += here, n++;
     }
-    float y;
-    b->dot((int) b->t->ne[0], &y, 0, at, 0, operand, 0, 1);
-    return y;
+    c->first[n] = at;
+    *c->n_chosen = n;
 }
 
-// Converts the thread's part of n values, which lie in rows of the bank's operand.
-static void convert(const struct bank * b, const float * x, char * to, int64_t n, int ith, int nth) {
-    const int64_t size = ggml_blck_size(b->operand), blocks = n / size;
-    const int64_t begin = blocks * ith / nth, end = blocks * (ith + 1) / nth;
-    if (begin < end) b->convert(x + begin * size, to + begin * ggml_type_size(b->operand), (end - begin) * size);
+// Converts the thread's part of some rows, which lie stride bytes apart.
+static void convert(const struct inkling_dots * d, const char * x, size_t stride, int64_t rows, char * to, int ith, int nth) {
+    const int64_t blocks = rows * d->blocks;
+    for (int64_t b = blocks * ith / nth, end = blocks * (ith + 1) / nth; b < end;) {
+        const int64_t row = b / d->blocks, first = b % d->blocks, last = end - row * d->blocks < d->blocks ? end - row * d->blocks : d->blocks;
+        inkling_dots_convert(d, (const float *) (x + row * stride), to + row * d->size, first, last);
+        b += last - first;
+    }
 }
 
-// Where things lie behind the result, in bytes from its begin.
-struct layout { size_t x, up_x, h, operands, end; };
-
-static size_t padded(size_t n) { return (n + line - 1) / line * line; }
-
-static struct layout layout_of(const struct bank * gate, const struct bank * up, const struct bank * down, int64_t used) {
-    struct layout l;
-    l.x        = padded(down->t->ne[1] * sizeof(float));
-    l.up_x     = gate->operand == up->operand ? l.x : l.x + padded(gate->operand_size);
-    l.h        = l.up_x + padded(up->operand_size);
-    l.operands = l.h + padded(used * down->t->ne[0] * sizeof(float));
-    l.end      = l.operands + padded(used * down->operand_size);
-    return l;
+// Fetches a row of weights.
+static inline void prefetch(const char * row, size_t size) {
+    for (size_t i = 0; i < size; i += CACHE_LINE) __builtin_prefetch(row + i, 0, 2);
 }
 
-static void compute_experts(struct ggml_tensor * dst, int ith, int nth, void * state) {
-    struct experts_state * s = state;
-    const struct bank gate = bank_of(dst->src[0]), up = bank_of(dst->src[1]), down = bank_of(dst->src[2]);
-    const float * x       = dst->src[3]->data;
-    const int32_t * ids   = dst->src[4]->data;
-    const float * weights = dst->src[5]->data;
-    const int64_t used = dst->src[4]->ne[0], embd = gate.t->ne[0], ff = gate.t->ne[1];
-    const struct layout l = layout_of(&gate, &up, &down, used);
-    char * base = dst->data;
-    float * h = (float *) (base + l.h);
+static const char * row_of(const struct ggml_tensor * t, int32_t expert, int64_t row) {
+    return (const char *) t->data + expert * t->nb[2] + row * t->nb[1];
+}
 
-    convert(&gate, x, base + l.x, embd, ith, nth);
-    if (l.up_x != l.x) convert(&up, x, base + l.up_x, embd, ith, nth);
-    meet(s, nth);
+// silu(g)·u of gate_rows values.
+static void activate(const float * g, const float * u, float * h) {
+    for (int i = 0; i < gate_rows; i += VEC) {
+        const vec x = vec_load(g + i), below = vec_choose(x < 0, x, -x), e = vec_exp(below); // exp(-|x|)
+        vec_store(h + i, x * vec_choose(x < 0, e, vec_all(1)) / (e + 1) * vec_load(u + i));
+    }
+}
 
-    const int64_t per_expert = (ff + gate_rows - 1) / gate_rows;
-    for (int64_t c; (c = atomic_fetch_add_explicit(&s->next.n, 1, memory_order_relaxed)) < used * per_expert;) {
-        const int64_t k = c / per_expert, begin = c % per_expert * gate_rows, end = begin + gate_rows < ff ? begin + gate_rows : ff;
-        for (int64_t r = begin; r < end; r++) {
-            const float g = multiply(&gate, ids[k], r, ff, base + l.x), u = multiply(&up, ids[k], r, ff, base + l.up_x);
-            h[k * ff + r] = g / (1.0f + expf(-g)) * u;
+// h of at most gate_rows rows of the k-th chosen expert: silu(gate x)·up x.
+static void gate_chunk(const struct call * c, int32_t k, int64_t begin, int64_t end) {
+    const int32_t expert = c->chosen[k];
+    for (int32_t s = c->first[k]; s < c->first[k + 1]; s += DOTS_ROWS) {
+        const int rows = c->first[k + 1] - s < DOTS_ROWS ? c->first[k + 1] - s : DOTS_ROWS;
+        const char * gate_x[DOTS_ROWS], * up_x[DOTS_ROWS];
+        for (int r = 0; r < rows; r++) {
+            gate_x[r] = c->gate_x + c->slots[s + r] / c->used * c->gate_dots.size;
+            up_x[r]   = c->up_x + c->slots[s + r] / c->used * c->up_dots.size;
+        }
+        float g[DOTS_ROWS][gate_rows] = { 0 }, u[DOTS_ROWS][gate_rows] = { 0 }, h[gate_rows];
+        for (int64_t i = begin; i < end; i++) {
+            if (c->n == 1 && i + 2 < c->ff) {
+                prefetch(row_of(c->gate, expert, i + 2), c->gate->nb[1]);
+                prefetch(row_of(c->up, expert, i + 2), c->up->nb[1]);
+            }
+            float y[DOTS_ROWS];
+            inkling_dots(&c->gate_dots, row_of(c->gate, expert, i), gate_x, rows, y);
+            for (int r = 0; r < rows; r++) g[r][i - begin] = y[r];
+            inkling_dots(&c->up_dots, row_of(c->up, expert, i), up_x, rows, y);
+            for (int r = 0; r < rows; r++) u[r][i - begin] = y[r];
+        }
+        for (int r = 0; r < rows; r++) {
+            activate(g[r], u[r], h);
+            memcpy(c->h + c->slots[s + r] * c->ff + begin, h, (end - begin) * sizeof(float));
         }
     }
-    meet(s, nth);
+}
 
-    convert(&down, h, base + l.operands, used * ff, ith, nth);
-    meet(s, nth);
-
-    float * out = dst->data;
-    for (int64_t c; (c = atomic_fetch_add_explicit(&s->next.n, 1, memory_order_relaxed)) * down_rows < embd;) {
-        const int64_t begin = c * down_rows, end = begin + down_rows < embd ? begin + down_rows : embd;
-        float sums[down_rows] = { 0 };
-        for (int64_t k = 0; k < used; k++) {
-            for (int64_t r = begin; r < end; r++) sums[r - begin] += weights[k] * multiply(&down, ids[k], r, embd, base + l.operands + k * down.operand_size);
+// Some columns of all results, by one thread: experts are added in their order.
+static void down_chunk(const struct call * c, float * out, int64_t begin, int64_t end) {
+    for (int64_t row = 0; row < c->n; row++) memset(out + row * c->embd + begin, 0, (end - begin) * sizeof(float));
+    for (int32_t k = 0; k < *c->n_chosen; k++) {
+        for (int32_t s = c->first[k]; s < c->first[k + 1]; s += DOTS_ROWS) {
+            const int rows = c->first[k + 1] - s < DOTS_ROWS ? c->first[k + 1] - s : DOTS_ROWS;
+            const char * x[DOTS_ROWS];
+            float * to[DOTS_ROWS], weight[DOTS_ROWS];
+            for (int r = 0; r < rows; r++) {
+                const int32_t slot = c->slots[s + r];
+                x[r]      = c->down_x + slot * c->down_dots.size;
+                to[r]     = out + slot / c->used * c->embd;
+                weight[r] = weight_of(c, slot);
+            }
+            for (int64_t i = begin; i < end; i++) {
+                float y[DOTS_ROWS];
+                if (c->n == 1 && i + 2 < c->embd) prefetch(row_of(c->down, c->chosen[k], i + 2), c->down->nb[1]);
+                inkling_dots(&c->down_dots, row_of(c->down, c->chosen[k], i), x, rows, y);
+                for (int r = 0; r < rows; r++) to[r][i] += weight[r] * y[r];
+            }
         }
-        for (int64_t r = begin; r < end; r++) out[r] = sums[r - begin];
     }
+}
+
+void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * shared) {
+    struct inkling_team * team = shared;
+    struct ggml_tensor ** src = dst->src;
+    struct call c = call_of(src[0], src[1], src[2], src[3], src[4], src[5], team->work);
+    if (ith == 0) sort_slots(&c);
+    convert(&c.gate_dots, c.x->data, c.x->nb[1], c.n, c.gate_x, ith, nth);
+    if (c.up_x != c.gate_x) convert(&c.up_dots, c.x->data, c.x->nb[1], c.n, c.up_x, ith, nth);
+    team_meet(team, nth);
+
+    const int64_t per_expert = (c.ff + gate_rows - 1) / gate_rows;
+    for (int64_t i; (i = team_take(team)) < *c.n_chosen * per_expert;) {
+        const int64_t begin = i % per_expert * gate_rows, end = begin + gate_rows < c.ff ? begin + gate_rows : c.ff;
+        gate_chunk(&c, (int32_t) (i / per_expert), begin, end);
+    }
+    team_meet(team, nth);
+
+    convert(&c.down_dots, (const char *) c.h, c.ff * sizeof(float), c.n * c.used, c.down_x, ith, nth);
+    team_meet(team, nth);
+
+    for (int64_t i; (i = team_take(team)) * down_rows < c.embd;) {
+        const int64_t begin = i * down_rows, end = begin + down_rows < c.embd ? begin + down_rows : c.embd;
+        down_chunk(&c, dst->data, begin, end);
+    }
+}
+
+size_t inkling_experts_work(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
+                            const struct ggml_tensor * x, const struct ggml_tensor * ids) {
+    return (size_t) call_of(gate, up, down, x, ids, NULL, NULL).end;
 }
 
 struct ggml_tensor * inkling_experts(struct ggml_context * ctx, struct ggml_tensor * gate, struct ggml_tensor * up, struct ggml_tensor * down,
-                                     struct ggml_tensor * x, struct ggml_tensor * ids, struct ggml_tensor * weights, void * state) {
-    const struct bank g = bank_of(gate), u = bank_of(up), d = bank_of(down);
-    const struct layout l = layout_of(&g, &u, &d, ids->ne[0]);
+                                     struct ggml_tensor * x, struct ggml_tensor * ids, struct ggml_tensor * weights, struct inkling_team * team) {
     struct ggml_tensor * args[] = { gate, up, down, x, ids, weights };
-    return ggml_custom_4d(ctx, GGML_TYPE_F32, (int64_t) (l.end / sizeof(float)), 1, 1, 1, args, 6, compute_experts, GGML_N_TASKS_MAX, state);
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, gate->ne[0], x->ne[1], 1, 1, args, 6, inkling_compute_experts, GGML_N_TASKS_MAX, team);
 }

@@ -121,7 +121,7 @@ func (e *experts) apart(g *binding.Graph, x, ids, weights *binding.Tensor) *bind
 }
 
 func (e *experts) together(g *binding.Graph, x, ids, weights *binding.Tensor) *binding.Tensor {
-	return g.ExpertsOfRow(e.gate, e.up, e.down, x, ids, weights)
+	return g.Experts(e.gate, e.up, e.down, x, ids, weights)
 }
 
 // TestExpertsOfRow: one node gives what single nodes give, time after time, whatever

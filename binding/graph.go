@@ -1,12 +1,12 @@
 package binding
 
 // #include "bridge.h"
+// #include "products.h"
 import "C"
 
 import (
 	"fmt"
 	"strings"
-	"unsafe"
 )
 
 // Graph is a recorded computation. Build it once with the operation methods,
@@ -23,7 +23,8 @@ type Graph struct {
 	cap   int
 	n     int
 	place placing
-	owned []unsafe.Pointer // C memory that nodes use besides their tensors
+
+	teamWork int64 // bytes that a node of this project wants for itself, see team
 }
 
 // NewGraph makes room for n tensors: inputs, views and results alike.
@@ -165,6 +166,9 @@ func (g *Graph) Alloc(a *Allocator) error {
 	if !ok {
 		return fmt.Errorf("device %s: %w for a graph of %d nodes", g.be.dev.Name(), ErrOutOfMemory, g.Nodes())
 	}
+	if g.teamWork > 0 && !bool(C.inkling_team_reserve(g.be.host().team, C.size_t(g.teamWork))) {
+		return fmt.Errorf("device %s: %w for %d bytes of operands", g.be.host().dev.Name(), ErrOutOfMemory, g.teamWork)
+	}
 	g.be.work = max(g.be.work, g.work())
 	return nil
 }
@@ -195,7 +199,7 @@ func (g *Graph) work() int64 {
 	if !g.be.dev.IsCPU() {
 		return 0
 	}
-	return int64(C.ggml_graph_plan(g.cg, C.int(g.be.threads), nil).work_size)
+	return int64(C.ggml_graph_plan(g.cg, C.int(g.be.threads), nil).work_size) + g.teamWork
 }
 
 // Compute runs the graph and returns when its results can be read.
@@ -229,6 +233,5 @@ func (g *Graph) Close() {
 	if g != nil && g.ctx != nil {
 		C.ggml_free(g.ctx)
 		g.ctx, g.cg = nil, nil
-		g.freeOwned()
 	}
 }

@@ -7,11 +7,12 @@
 
 #include <malloc.h>
 
-void inkling_heap_return_blocks(void) {
+// Before there are threads, which would have heaps by then.
+__attribute__((constructor)) static void one_heap(void) {
     const char * tunables = getenv("GLIBC_TUNABLES");
-    if (getenv("MALLOC_MMAP_THRESHOLD_") != NULL) return;
-    if (tunables != NULL && strstr(tunables, "glibc.malloc.mmap_threshold") != NULL) return;
-    mallopt(M_MMAP_THRESHOLD, 128 << 10); // where it begins; being set, it stays
+    if (getenv("MALLOC_ARENA_MAX") != NULL) return;
+    if (tunables != NULL && strstr(tunables, "glibc.malloc.arena_max") != NULL) return;
+    mallopt(M_ARENA_MAX, 1);
 }
 
 bool inkling_heap_bytes(size_t * held, size_t * used) {
@@ -28,8 +29,6 @@ bool inkling_heap_bytes(size_t * held, size_t * used) {
 }
 
 #else
-
-void inkling_heap_return_blocks(void) {}
 
 bool inkling_heap_bytes(size_t * held, size_t * used) {
     (void) held;

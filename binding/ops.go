@@ -1,6 +1,7 @@
 package binding
 
 // #include "bridge.h"
+// #include "products.h"
 import "C"
 
 import (
@@ -45,12 +46,21 @@ func contiguousRows(t *Tensor) bool {
 func (g *Graph) MulMat(a, b *Tensor) *Tensor {
 	need(a.Dim(0) == b.Dim(0) && b.Dim(2)%a.Dim(2) == 0 && b.Dim(3)%a.Dim(3) == 0, "mul_mat", "shapes do not fit", a, b)
 	need(a.Stride(0) <= a.Stride(1), "mul_mat", "the first operand is transposed", a, b)
-	return g.node(C.ggml_mul_mat(g.ctx, a.c(), b.c()))
+	if g.ownProduct(a, b) {
+		return g.node(C.inkling_product(g.ctx, a.c(), b.c(), g.team(C.inkling_product_work(a.c(), b.c()))))
+	}
+	return g.plainMulMat(a, b)
 }
+
+// plainMulMat is MulMat by ggml's kernels.
+func (g *Graph) plainMulMat(a, b *Tensor) *Tensor { return g.node(C.ggml_mul_mat(g.ctx, a.c(), b.c())) }
 
 // MulMatF32 is MulMat with accumulation in F32 also on devices whose default is F16.
 func (g *Graph) MulMatF32(a, b *Tensor) *Tensor {
 	t := g.MulMat(a, b)
+	if t.c().op != C.GGML_OP_MUL_MAT {
+		return t
+	}
 	C.ggml_mul_mat_set_prec(t.c(), C.GGML_PREC_F32)
 	return t
 }

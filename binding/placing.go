@@ -224,7 +224,10 @@ func (g *Graph) measureParts() int64 {
 		total += n
 		p.planned.Compute += n
 	}
-	return total
+	if g.teamWork > 0 {
+		g.be.host().planned.Compute += g.teamWork
+	}
+	return total + g.teamWork
 }
 
 // sizeOn is the part of Size that is on one device.

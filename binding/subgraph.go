@@ -2,6 +2,7 @@ package binding
 
 // #include "bridge.h"
 // #include "cpuops.h"
+// #include "products.h"
 import "C"
 
 import (
@@ -28,7 +29,7 @@ func opName(t *C.struct_ggml_tensor) string {
 
 // Only returns a graph of the nodes of an allocated graph that are one of some
 // operations, on the same memory: for measuring what kernels take without the rest. Its results
-// mean nothing. Experts of MUL_MAT_ID are drawn, since what had chosen them is
+// mean nothing. The experts of MUL_MAT_ID and EXPERTS are drawn, since what had chosen them is
 // overwritten. It must be closed before g is, or another graph allocated in g's
 // memory; of several devices there are none.
 func (g *Graph) Only(ops ...string) (*Subgraph, error) {
@@ -38,7 +39,7 @@ func (g *Graph) Only(ops ...string) (*Subgraph, error) {
 	for i := C.int(0); i < C.ggml_graph_n_nodes(g.cg); i++ {
 		if t := C.ggml_graph_node(g.cg, i); slices.Contains(ops, opName(t)) {
 			kept = append(kept, t)
-			if t.op == C.GGML_OP_MUL_MAT_ID {
+			if idsOf(t) != nil {
 				choices++
 			}
 		}
@@ -46,15 +47,16 @@ func (g *Graph) Only(ops ...string) (*Subgraph, error) {
 	s.ids = g.be.NewMemory(choices)
 	copies := map[int]*Tensor{}
 	for i, t := range kept {
-		if t.op != C.GGML_OP_MUL_MAT_ID {
+		chosen := idsOf(t)
+		if chosen == nil {
 			continue
 		}
-		ids, err := s.ids.New("ids", I32, int64(t.src[2].ne[0]), int64(t.src[2].ne[1]))
+		ids, err := s.ids.New("ids", I32, int64(chosen.ne[0]), int64(chosen.ne[1]))
 		if err != nil {
 			s.Close()
 			return nil, err
 		}
-		own := C.ggml_mul_mat_id(s.ctx, t.src[0], t.src[1], ids.c())
+		own := s.withIDs(t, ids)
 		own.data, own.buffer = t.data, t.buffer
 		copies[i] = ids
 		kept[i] = own
@@ -71,6 +73,25 @@ func (g *Graph) Only(ops ...string) (*Subgraph, error) {
 		C.ggml_graph_add_node(s.cg, t)
 	}
 	return s, nil
+}
+
+// idsOf is the operand of a node that says which experts its rows choose, nil of others.
+func idsOf(t *C.struct_ggml_tensor) *C.struct_ggml_tensor {
+	switch opName(t) {
+	case "MUL_MAT_ID":
+		return t.src[2]
+	case "EXPERTS":
+		return t.src[4]
+	}
+	return nil
+}
+
+// withIDs is the node t for other choices.
+func (g *Graph) withIDs(t *C.struct_ggml_tensor, ids *Tensor) *C.struct_ggml_tensor {
+	if t.op == C.GGML_OP_MUL_MAT_ID {
+		return C.ggml_mul_mat_id(g.ctx, t.src[0], t.src[1], ids.c())
+	}
+	return C.inkling_experts(g.ctx, t.src[0], t.src[1], t.src[2], t.src[3], ids.c(), t.src[5], g.be.host().team)
 }
 
 // draw chooses k different ones of n for each of some rows.

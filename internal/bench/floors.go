@@ -31,7 +31,7 @@ type OpTime struct {
 }
 
 // products are the operations that multiply by weights or by keys and values.
-var products = []string{"MUL_MAT", "MUL_MAT_ID", "FLASH_ATTN_EXT"}
+var products = []string{"MUL_MAT", "MUL_MAT_ID", "PRODUCT", "EXPERTS", "FLASH_ATTN_EXT"}
 
 // Floors measures steps of rows rows behind depth others, and the same matrix
 // products bare: the nodes of the step's graph alone. Both are the best of rounds

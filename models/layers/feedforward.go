@@ -32,8 +32,8 @@ func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) 
 	embd, n := x.Dim(0), x.Dim(1)
 	g.ReadAhead(ids, gate, up, down)
 	defer g.Follow(n, gate, up, down)()
-	if n == 1 && g.Beside() {
-		return g.ExpertsOfRow(gate, up, down, x, ids, weights)
+	if g.OwnExperts(gate, up, down) || n == 1 && g.Beside() {
+		return g.Experts(gate, up, down, x, ids, weights)
 	}
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]

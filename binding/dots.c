@@ -1,0 +1,31 @@
+#include "dots.h"
+
+static size_t padded(size_t n) { return (n + DOTS_ALIGN - 1) / DOTS_ALIGN * DOTS_ALIGN; }
+
+struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k) {
+    struct inkling_dots d = { .k = k };
+    if (!inkling_dots_avx512(&d, type)) {
+        const struct ggml_type_traits_cpu * traits = ggml_get_type_traits_cpu(type);
+        d.dot        = traits->vec_dot;
+        d.operand    = traits->vec_dot_type;
+        d.from_float = ggml_get_type_traits_cpu(d.operand)->from_float;
+        d.blocks     = k / ggml_blck_size(d.operand);
+        d.size       = ggml_row_size(d.operand, k);
+    }
+    d.size = padded(d.size);
+    return d;
+}
+
+bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkling_dots * b) {
+    return a->k == b->k && a->convert == b->convert && a->operand == b->operand;
+}
+
+void inkling_dots_convert(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end) {
+    if (begin >= end) return;
+    if (d->convert) {
+        d->convert(d->k, x, to, begin, end);
+        return;
+    }
+    const int64_t size = ggml_blck_size(d->operand);
+    d->from_float(x + begin * size, to + begin * ggml_type_size(d->operand), (end - begin) * size);
+}

@@ -1,0 +1,57 @@
+// Rows of weights times a few rows of other operands, on the CPU.
+//
+// ggml multiplies one row by one and unpacks quantised weights anew each time. The
+// kernels here unpack a block once for up to DOTS_ROWS rows, with AVX-512 VNNI where
+// the CPU has it; for all other types and CPUs ggml's are called row by row. What a
+// row gives does not depend on the rows beside it.
+#pragma once
+
+#include "ggml.h"
+#include "ggml-cpu.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DOTS_ROWS = 4, DOTS_ALIGN = 64 }; // most rows at once; bytes that operands are aligned to
+
+// y[i] = the product of a row of k weights and the operand x[i], for as many rows as the kernel is for.
+typedef void (*inkling_dots_kernel)(int64_t k, const void * w, const char * const * x, float * y);
+
+// Converts blocks of F32 values to those of an operand of k values. x is its begin.
+typedef void (*inkling_dots_convert_blocks)(int64_t k, const float * x, char * to, int64_t begin, int64_t end);
+
+// How rows of k weights of a type are multiplied.
+struct inkling_dots {
+    int64_t k;
+    int64_t blocks; // of an operand, which can be converted one by one
+    size_t  size;   // bytes of an operand, a multiple of DOTS_ALIGN
+
+    inkling_dots_convert_blocks convert; // of this project's kernels, NULL for ggml's
+    const inkling_dots_kernel * kernels; // for 1 to DOTS_ROWS rows
+
+    ggml_vec_dot_t    dot;     // of ggml's
+    ggml_from_float_t from_float;
+    enum ggml_type    operand; // type of the operand
+};
+
+struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k);
+
+// Whether operands of a serve for b too.
+bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkling_dots * b);
+
+// Converts the blocks from begin to end-1 of k values to an operand.
+void inkling_dots_convert(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end);
+
+// y[i] = the product of a row of weights and the operand x[i], for i < n <= DOTS_ROWS.
+static inline void inkling_dots(const struct inkling_dots * d, const void * w, const char * const * x, int n, float * y) {
+    if (d->kernels) {
+        d->kernels[n - 1](d->k, w, x, y);
+        return;
+    }
+    for (int i = 0; i < n; i++) d->dot((int) d->k, &y[i], 0, w, 0, x[i], 0, 1);
+}
+
+// Sets d to kernels with AVX-512 VNNI. False if there are none for the type, or the CPU
+// does not have it.
+bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type);

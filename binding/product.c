@@ -1,0 +1,56 @@
+#include "products.h"
+
+#include "dots.h"
+#include "team.h"
+
+enum { chunk_rows = 16 }; // of weights, that a thread takes at once
+
+bool inkling_multiplies(enum ggml_type type, int64_t k) { return inkling_dots_of(type, k).kernels != NULL; }
+
+// One chunk of rows of weights times all rows of x.
+static void multiply_chunk(const struct inkling_dots * d, const char * w, size_t w_stride, int64_t m, const char * x, int64_t n, float * y, int64_t y_stride) {
+    for (int64_t first = 0; first < n; first += DOTS_ROWS) {
+        const int rows = n - first < DOTS_ROWS ? (int) (n - first) : DOTS_ROWS;
+        const char * operands[DOTS_ROWS];
+        for (int r = 0; r < rows; r++) operands[r] = x + (first + r) * d->size;
+        for (int64_t i = 0; i < m; i++) {
+            float out[DOTS_ROWS];
+            inkling_dots(d, w + i * w_stride, operands, rows, out);
+            for (int r = 0; r < rows; r++) y[(first + r) * y_stride + i] = out[r];
+        }
+    }
+}
+
+void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * shared) {
+    struct inkling_team * team = shared;
+    const struct ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    const int64_t m = w->ne[1], n = x->ne[1], batches = x->ne[2], repeat = x->ne[2] / w->ne[2];
+    const struct inkling_dots d = inkling_dots_of(w->type, w->ne[0]);
+    char * operands = team->work;
+
+    const int64_t blocks = n * batches * d.blocks; // the thread's part, across rows
+    for (int64_t b = blocks * ith / nth, end = blocks * (ith + 1) / nth; b < end;) {
+        const int64_t row = b / d.blocks, first = b % d.blocks, last = end - row * d.blocks < d.blocks ? end - row * d.blocks : d.blocks;
+        const char * from = (const char *) x->data + row % n * x->nb[1] + row / n * x->nb[2];
+        inkling_dots_convert(&d, (const float *) from, operands + row * d.size, first, last);
+        b += last - first;
+    }
+    team_meet(team, nth);
+
+    const int64_t chunks = (m + chunk_rows - 1) / chunk_rows;
+    for (int64_t c; (c = team_take(team)) < chunks * batches;) {
+        const int64_t batch = c / chunks, first = c % chunks * chunk_rows, rows = m - first < chunk_rows ? m - first : chunk_rows;
+        const char * at = (const char *) w->data + batch / repeat * w->nb[2] + first * w->nb[1];
+        float * y = (float *) dst->data + batch * n * m + first;
+        multiply_chunk(&d, at, w->nb[1], rows, operands + batch * n * d.size, n, y, m);
+    }
+}
+
+size_t inkling_product_work(const struct ggml_tensor * w, const struct ggml_tensor * x) {
+    return x->ne[1] * x->ne[2] * inkling_dots_of(w->type, w->ne[0]).size;
+}
+
+struct ggml_tensor * inkling_product(struct ggml_context * ctx, struct ggml_tensor * w, struct ggml_tensor * x, struct inkling_team * team) {
+    struct ggml_tensor * args[] = { w, x };
+    return ggml_custom_4d(ctx, GGML_TYPE_F32, w->ne[1], x->ne[1], x->ne[2], 1, args, 2, inkling_compute_product, GGML_N_TASKS_MAX, team);
+}

@@ -1,0 +1,213 @@
+//go:build cgo
+
+package binding
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+)
+
+// ggml's numbers of types that have kernels of this project.
+var ownTypes = []DType{12, 13, 14, Q8_0}
+
+// product is weights and rows on the CPU.
+type product struct {
+	be   *Backend
+	w    *Tensor
+	m, n int64
+	xs   []float32
+}
+
+func newProduct(tb testing.TB, threads int, t DType, k, m, n, batches int64) *product {
+	tb.Helper()
+	be, err := NewBackend(CPU(), threads)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(be.Close)
+	mem := be.NewWeights(1)
+	tb.Cleanup(mem.Close)
+	w, err := mem.New("w", t, k, m, batches)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := mem.Alloc(); err != nil {
+		tb.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(k)))
+	values, data := make([]float32, k*m*batches), make([]byte, w.Bytes())
+	for i := range values {
+		values[i] = float32(rng.NormFloat64()) / 8
+	}
+	if err := Quantise(t, data, values, k, nil); err != nil {
+		tb.Fatal(err)
+	}
+	w.SetBytes(data, 0)
+	p := &product{be: be, w: w, m: m, n: n}
+	for range k * n * batches {
+		p.xs = append(p.xs, float32(rng.NormFloat64()))
+	}
+	return p
+}
+
+// graph records a product of n rows, two of which lie apart, and returns what computes it.
+func (p *product) graph(tb testing.TB, record func(g *Graph, w, x *Tensor) *Tensor) func() []float32 {
+	tb.Helper()
+	g := p.be.NewGraph(8)
+	tb.Cleanup(g.Close)
+	x := g.Input("x", F32, p.w.Dim(0), p.n, p.w.Dim(2))
+	y := g.Output(record(g, p.w, x))
+	a := p.be.NewAllocator()
+	tb.Cleanup(a.Close)
+	if err := g.Alloc(a); err != nil {
+		tb.Fatal(err)
+	}
+	x.SetFloats(p.xs)
+	return func() []float32 {
+		if err := g.Compute(); err != nil {
+			tb.Fatal(err)
+		}
+		out := make([]float32, y.Elems())
+		y.Floats(out)
+		return out
+	}
+}
+
+func own(g *Graph, w, x *Tensor) *Tensor { return g.MulMat(w, x) }
+
+// plain is ggml's own product.
+func plain(g *Graph, w, x *Tensor) *Tensor { return g.plainMulMat(w, x) }
+
+// nmse is the mean square of the differences over that of want.
+func nmse(got, want []float32) float64 {
+	var diff, all float64
+	for i := range want {
+		d := float64(got[i]) - float64(want[i])
+		diff, all = diff+d*d, all+float64(want[i])*float64(want[i])
+	}
+	return diff / all
+}
+
+// seconds is how long f takes.
+func seconds(f func() []float32) float64 {
+	start := time.Now()
+	f()
+	return time.Since(start).Seconds()
+}
+
+// needKernels skips a test where the CPU has none.
+func needKernels(tb testing.TB, p *product) {
+	tb.Helper()
+	g := p.be.NewGraph(2)
+	defer g.Close()
+	if !g.OwnExperts(p.w) {
+		tb.Skip("this CPU has no kernels of this project")
+	}
+}
+
+// TestProduct compares products with ggml's, whose kernels round operands to the same numbers.
+func TestProduct(t *testing.T) {
+	for _, typ := range ownTypes {
+		for _, k := range []int64{256, 1024} {
+			for _, n := range []int64{1, 2, 3, 4, 5, 9} {
+				for _, m := range []int64{1, 17, 64} {
+					t.Run(fmt.Sprintf("%s %dx%d, %d rows", typ, k, m, n), func(t *testing.T) {
+						p := newProduct(t, 1+int(n)%3, typ, k, m, n, 1+m%3)
+						needKernels(t, p)
+						want := p.graph(t, plain)()
+						compute := p.graph(t, own)
+						for range 2 {
+							if e := nmse(compute(), want); !(e < 1e-11) {
+								t.Errorf("NMSE %g", e)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestProductRows: a row gives the same bits whatever rows are beside it.
+func TestProductRows(t *testing.T) {
+	for _, typ := range ownTypes {
+		t.Run(typ.String(), func(t *testing.T) {
+			const k, m, n = 512, 48, 7
+			p := newProduct(t, 2, typ, k, m, n, 1)
+			needKernels(t, p)
+			together := p.graph(t, own)()
+			for i := range n {
+				one := &product{be: p.be, w: p.w, m: m, n: 1, xs: p.xs[i*k:][:k]}
+				if alone := one.graph(t, own)(); !slices.Equal(alone, together[i*m:][:m]) {
+					t.Errorf("row %d alone gives other bits", i)
+				}
+			}
+		})
+	}
+}
+
+// TestProductOperands: rows with gaps, of zeros, with one value, and with infinities.
+func TestProductOperands(t *testing.T) {
+	for _, typ := range ownTypes {
+		t.Run(typ.String(), func(t *testing.T) {
+			const k, m, n = 256, 16, 3
+			p := newProduct(t, 1, typ, k, m, n, 1)
+			needKernels(t, p)
+			gaps := func(multiply func(g *Graph, w, x *Tensor) *Tensor) func(g *Graph, w, x *Tensor) *Tensor {
+				return func(g *Graph, w, x *Tensor) *Tensor { // rows 0 and 2
+					return multiply(g, w, g.View(x, [4]int64{k, 2, 1, 1}, 2*x.Stride(1), x.Stride(2), x.Stride(3), 0))
+				}
+			}
+			for i := range p.xs[:k] {
+				p.xs[i] = 0
+			}
+			p.xs[2*k+5] = 1e-30
+			got := p.graph(t, gaps(own))()
+			for i, y := range got[:m] {
+				if y != 0 {
+					t.Errorf("a row of zeros gives %g at %d", y, i)
+				}
+			}
+			if e := nmse(got, p.graph(t, gaps(plain))()); !(e < 1e-11) {
+				t.Errorf("NMSE %g", e)
+			}
+			p.xs[2*k+5] = float32(math.Inf(1))
+			for i, y := range p.graph(t, gaps(own))()[m:] {
+				if !math.IsNaN(float64(y)) && !math.IsInf(float64(y), 0) {
+					t.Errorf("a row with an infinity gives %g at %d", y, i)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkProduct compares both, with weights that no cache holds.
+func BenchmarkProduct(b *testing.B) {
+	const k, m, copies = 4096, 4096, 4
+	for _, typ := range ownTypes {
+		for _, n := range []int64{1, 2, 4, 128} {
+			for threads := 1; threads <= runtime.NumCPU(); threads *= 2 {
+				b.Run(fmt.Sprintf("%s/%d rows/%d threads", typ, n, threads), func(b *testing.B) {
+					p := newProduct(b, threads, typ, k, m, n, copies)
+					needKernels(b, p)
+					ours, ggmls := p.graph(b, own), p.graph(b, plain)
+					best := [2]float64{math.Inf(1), math.Inf(1)}
+					for b.Loop() {
+						for i, f := range []func() []float32{ours, ggmls} {
+							best[i] = min(best[i], seconds(f))
+						}
+					}
+					b.ReportMetric(best[0]/best[1], "ours/ggml's")
+					b.ReportMetric(float64(p.w.Bytes())/best[0]/1e9, "GB/s")
+					b.ReportMetric(float64(k*m*n*copies)/best[0]/1e9, "GMAC/s")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}

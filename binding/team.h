@@ -1,0 +1,46 @@
+// How the threads of a node share its work.
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CACHE_LINE = 64 };
+
+// A counter that shares its cache line with no other.
+struct team_counter {
+    _Alignas(CACHE_LINE) atomic_int n;
+};
+
+// What the threads of a backend share. One serves all nodes, since a node begins when
+// the one before has ended.
+struct inkling_team {
+    struct team_counter arrived, met;
+    struct team_counter next; // chunk that nobody has taken
+
+    char * work; // memory for one node, aligned to a cache line
+    size_t size;
+};
+
+static inline void team_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+// Waits until all n threads are here. Then no chunk is taken.
+static inline void team_meet(struct inkling_team * t, int n) {
+    const int met = atomic_load_explicit(&t->met.n, memory_order_acquire);
+    if (atomic_fetch_add(&t->arrived.n, 1) == n - 1) {
+        atomic_store(&t->arrived.n, 0);
+        atomic_store(&t->next.n, 0);
+        atomic_fetch_add(&t->met.n, 1);
+        return;
+    }
+    while (atomic_load_explicit(&t->met.n, memory_order_acquire) == met) team_relax();
+}
+
+// A chunk that nobody has taken since the threads met.
+static inline int64_t team_take(struct inkling_team * t) { return atomic_fetch_add_explicit(&t->next.n, 1, memory_order_relaxed); }
