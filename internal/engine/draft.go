@@ -14,8 +14,8 @@ const MaxDraft = 15
 // NoDraft is the value of Options.Draft for no guesses.
 const NoDraft = -1
 
-// What is guessed at most where nobody says how much. All depths that are loaded
-// are computed in every round, and few machines gain by more than these.
+// What is guessed at most where nobody says how much. Few machines gain by more, and
+// a depth that is loaded takes memory, wanted or not.
 const (
 	autoDepths = 2
 	autoNGram  = 5

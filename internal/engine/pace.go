@@ -41,7 +41,7 @@ type pace struct {
 	purse *purse
 	cost  [MaxDraft + 1]float64 // seconds of a round by its guesses; 0: unknown
 	age   [MaxDraft + 1]int     // rounds since that was measured
-	extra float64               // what the first round at another number takes longer, in rounds without guesses
+	extra [MaxDraft + 1]float64 // what the first round at a number takes longer, in rounds without guesses: a new graph, and guessing that has to catch up
 
 	n       int // guesses of the round to come
 	settled int // the best number at the last decision
@@ -56,7 +56,11 @@ type pace struct {
 }
 
 func newPace(most int, right *acceptance, purse *purse) *pace {
-	return &pace{most: most, right: right, purse: purse, extra: 1, hold: leastHold / 2, probing: true, rest: firstRounds, fresh: true}
+	p := &pace{most: most, right: right, purse: purse, hold: leastHold / 2, probing: true, rest: firstRounds, fresh: true}
+	for n := range p.extra {
+		p.extra[n] = 1
+	}
+	return p
 }
 
 // expect is what a round with n guesses takes, in rounds without guesses: what it was
@@ -81,11 +85,12 @@ func (p *pace) rate(n int) float64 { return p.right.tokens(n) / p.expect(n) }
 // Of what was never measured nothing good is expected here: that it takes half as
 // much more as the number below does.
 func (p *pace) price(n int) float64 {
-	cost := p.expect(n)
+	cost, extra := p.expect(n), p.extra[n]
 	if n > 1 && p.cost[n] == 0 {
 		cost = p.expect(n-1) + (p.expect(n-1)-p.expect(n-2))/2
+		extra = max(extra, p.extra[n-1])
 	}
-	return 2*p.extra + probeRounds*max(0, cost-p.right.tokens(n))
+	return extra + p.extra[p.settled] + probeRounds*max(0, cost-p.right.tokens(n))
 }
 
 // best is the fastest number of those that were measured, unless the one that it has
@@ -113,7 +118,9 @@ func (p *pace) note(n int, tokens, seconds float64) {
 		p.follow(n, seconds)
 		return
 	case p.fresh:
-		p.fresh, p.first = false, seconds
+		if p.fresh, p.first = false, seconds; !p.probing {
+			p.learn()
+		}
 		return
 	case p.probing:
 		p.try(seconds)
@@ -231,7 +238,7 @@ func (p *pace) look() {
 // measured, as long as that may be better.
 func (p *pace) move() {
 	if p.n > 0 {
-		p.extra += (min(max(p.first-p.cost[p.n], 0)/p.cost[0], stake) - p.extra) / 2
+		p.learn()
 	}
 	best := p.best()
 	if n := slices.Index(p.cost[:p.most+1], 0); n > 0 && p.rate(n) > p.rate(best)*worthwhile && p.price(n) <= p.purse.rounds {
@@ -239,6 +246,12 @@ func (p *pace) move() {
 		return
 	}
 	p.settle(best)
+}
+
+// learn takes what the first round at this number took longer than those behind it.
+func (p *pace) learn() {
+	took := max(p.first-p.cost[p.n], 0) / p.cost[0]
+	p.extra[p.n] += (min(took, stake) - p.extra[p.n]) / 2
 }
 
 // probe measures n guesses.

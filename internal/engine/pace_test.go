@@ -12,11 +12,13 @@ import (
 type clockwork struct {
 	cost  func(n int) float64
 	build float64 // of a graph that is not one of the last two
+	late  float64 // of a depth that is behind by as many rows as it can be, to catch up
 	noise float64
 	right []float64 // share of guesses that are right, by how far ahead
 
 	rng    *rand.Rand
 	graphs [2]int
+	behind [MaxDraft]float64 // rows, by depth
 	time   float64
 	tokens float64
 }
@@ -38,6 +40,15 @@ func (c *clockwork) round(n int, note func(depth int, right bool)) (tokens, seco
 		seconds += c.build
 	} else if i == 1 {
 		c.graphs = [2]int{n, c.graphs[0]}
+	}
+	const most = 128
+	for d := range c.behind {
+		if d < n {
+			seconds += c.late * min(c.behind[d]/most, 1)
+			c.behind[d] = 0
+		} else {
+			c.behind[d] += tokens
+		}
 	}
 	c.time += seconds
 	c.tokens += tokens
@@ -63,17 +74,19 @@ func (c *clockwork) run(p *pace, tokens int) {
 	}
 }
 
-// Machines: rounds by their guesses, with what guessing itself takes.
+// Machines: rounds by their guesses, with what guessing itself takes, and what a new
+// graph and catching up take.
 var machines = []struct {
 	name  string
 	cost  func(n int) float64
 	build float64
+	late  float64
 }{
-	{"a GPU that waits for launches", func(n int) float64 { return 1 + 0.02*float64(n) }, 2},
-	{"a GPU", func(n int) float64 { return 1 + 0.2*float64(n) + 0.1*float64(min(n, 1)) }, 2},
-	{"a CPU", func(n int) float64 { return 1 + 0.35*float64(n) + 0.15*float64(min(n, 1)) }, 0.2},
-	{"a row costs as much as a step", func(n int) float64 { return 1 + float64(n) }, 0.2},
-	{"a GPU whose steps of two rows take 2.7 of one", func(n int) float64 { return 1 + 1.7*float64(min(n, 1)) + 0.1*float64(max(n-1, 0)) }, 2},
+	{"a GPU that waits for launches", func(n int) float64 { return 1 + 0.02*float64(n) }, 2, 0.5},
+	{"a GPU", func(n int) float64 { return 1 + 0.2*float64(n) + 0.1*float64(min(n, 1)) }, 2, 0.3},
+	{"a CPU", func(n int) float64 { return 1 + 0.35*float64(n) + 0.15*float64(min(n, 1)) }, 0.2, 1.2},
+	{"a row costs as much as a step", func(n int) float64 { return 1 + float64(n) }, 0.2, 1.2},
+	{"a GPU whose steps of two rows take 2.7 of one", func(n int) float64 { return 1 + 1.7*float64(min(n, 1)) + 0.1*float64(max(n-1, 0)) }, 2, 0.5},
 }
 
 var regimes = [][]float64{
@@ -92,7 +105,7 @@ func TestPaceSteady(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, right, most), func(t *testing.T) {
 					long, best := 0.0, 0.0
 					for seed := range uint64(seeds) {
-						c := &clockwork{cost: m.cost, build: m.build, noise: 0.1, right: right, rng: rand.New(rand.NewPCG(seed, 2))}
+						c := &clockwork{cost: m.cost, build: m.build, late: m.late, noise: 0.1, right: right, rng: rand.New(rand.NewPCG(seed, 2))}
 						p := newPace(most, &acceptance{}, &purse{stake})
 						c.run(p, 500)
 						if got, plain := c.tokens/c.time, c.truth(0); got < 0.97*plain {
@@ -115,6 +128,32 @@ func TestPaceSteady(t *testing.T) {
 	}
 }
 
+// TestPaceLate: where guesses that were not wanted for long have much to catch up with
+// the number in the long run is still nearly the best.
+func TestPaceLate(t *testing.T) {
+	for _, m := range machines {
+		for _, right := range regimes {
+			t.Run(fmt.Sprintf("%s/%v", m.name, right), func(t *testing.T) {
+				long, best := 0.0, 0.0
+				for seed := range uint64(seeds) {
+					c := &clockwork{cost: m.cost, build: m.build, late: 3 * m.late, noise: 0.1, right: right, rng: rand.New(rand.NewPCG(seed, 2))}
+					p := newPace(3, &acceptance{}, &purse{stake})
+					c.run(p, 4000)
+					from, start := c.tokens, c.time
+					c.run(p, 4000)
+					long += (c.tokens - from) / (c.time - start) / seeds
+				}
+				for n := range 4 {
+					best = max(best, (&clockwork{cost: m.cost, noise: 0.1, right: right}).truth(n))
+				}
+				if long < 0.92*best {
+					t.Errorf("%.3f of the best number", long/best)
+				}
+			})
+		}
+	}
+}
+
 // TestPaceChanges: guesses that are right at times and wrong at times: over every
 // 500 tokens it is not slower than 0.97 of no guesses.
 func TestPaceChanges(t *testing.T) {
@@ -123,7 +162,7 @@ func TestPaceChanges(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/every %d", m.name, length), func(t *testing.T) {
 				for seed := range uint64(seeds) {
 					rng := rand.New(rand.NewPCG(seed, 3))
-					c := &clockwork{cost: m.cost, build: m.build, noise: 0.1, rng: rand.New(rand.NewPCG(seed, 4))}
+					c := &clockwork{cost: m.cost, build: m.build, late: m.late, noise: 0.1, rng: rand.New(rand.NewPCG(seed, 4))}
 					p := newPace(2, &acceptance{}, &purse{stake})
 					type point struct{ tokens, time float64 }
 					points := []point{{}}
@@ -162,7 +201,7 @@ func TestPaceTogether(t *testing.T) {
 					seqs := 1 + rng.IntN(4)
 					if paces[seqs] == nil {
 						paces[seqs] = newPace(2, right, purse)
-						clocks[seqs] = &clockwork{cost: m.cost, build: m.build, noise: 0.1, right: regimes[seed%3], rng: rng}
+						clocks[seqs] = &clockwork{cost: m.cost, build: m.build, late: m.late, noise: 0.1, right: regimes[seed%3], rng: rng}
 					}
 					c := clocks[seqs]
 					was, before := c.tokens, c.time
