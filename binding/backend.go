@@ -45,6 +45,7 @@ type Backend struct {
 
 	through *C.struct_inkling_window // see Read; nil until it is needed
 
+	graphs  graphMemory
 	threads int
 	pinned  int   // runs of pages, see Memory.Pin
 	work    int64 // of the largest graph that was allocated, see Work
@@ -192,6 +193,7 @@ func (b *Backend) Close() {
 	}
 	b.closed = true
 	b.freeReads()
+	b.graphs.free()
 	C.inkling_window_free(b.through)
 	if b.parts == nil && b.b != nil {
 		C.ggml_backend_free(b.b)

@@ -7,6 +7,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 )
 
 // Graph is a recorded computation. Build it once with the operation methods,
@@ -23,6 +24,8 @@ type Graph struct {
 	cap   int
 	n     int
 	place placing
+	mem   unsafe.Pointer // that ctx lies in, of graphMemory
+	class int
 
 	teamWork int64 // bytes that a node of this project wants for itself, see team
 }
@@ -31,9 +34,13 @@ type Graph struct {
 func (b *Backend) NewGraph(n int) *Graph {
 	// An operation is counted after ggml has made its tensors, of which there are two at most.
 	const slack = 4
-	room := C.size_t(n + slack)
-	ctx := C.inkling_context_new(room, room)
-	return &Graph{be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, room, C.bool(false)), cap: n, place: placing{on: b.home()}}
+	size := graphBytes(n + slack)
+	mem, class := b.graphs.take(size)
+	ctx := newContext(mem, size)
+	return &Graph{
+		be: b, ctx: ctx, cg: C.ggml_new_graph_custom(ctx, C.size_t(n+slack), C.bool(false)), cap: n, place: placing{on: b.home()},
+		mem: mem, class: class,
+	}
 }
 
 // Backend returns the backend that g computes on.
@@ -232,6 +239,7 @@ func (g *Graph) Compute() error {
 func (g *Graph) Close() {
 	if g != nil && g.ctx != nil {
 		C.ggml_free(g.ctx)
-		g.ctx, g.cg = nil, nil
+		g.be.graphs.give(g.mem, g.class)
+		g.ctx, g.cg, g.mem = nil, nil, nil
 	}
 }

@@ -7,12 +7,11 @@
 
 #include <malloc.h>
 
-// Before there are threads, which would have heaps by then.
-__attribute__((constructor)) static void one_heap(void) {
+void inkling_heap_return_blocks(void) {
     const char * tunables = getenv("GLIBC_TUNABLES");
-    if (getenv("MALLOC_ARENA_MAX") != NULL) return;
-    if (tunables != NULL && strstr(tunables, "glibc.malloc.arena_max") != NULL) return;
-    mallopt(M_ARENA_MAX, 1);
+    if (getenv("MALLOC_MMAP_THRESHOLD_") != NULL) return;
+    if (tunables != NULL && strstr(tunables, "glibc.malloc.mmap_threshold") != NULL) return;
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }
 
 bool inkling_heap_bytes(size_t * held, size_t * used) {
@@ -29,6 +28,8 @@ bool inkling_heap_bytes(size_t * held, size_t * used) {
 }
 
 #else
+
+void inkling_heap_return_blocks(void) {}
 
 bool inkling_heap_bytes(size_t * held, size_t * used) {
     (void) held;

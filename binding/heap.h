@@ -1,15 +1,15 @@
 // C's heap, which ggml takes graphs, caches and results from.
-//
-// There is one for all threads. By itself glibc makes up to eight for a processor, each
-// of which keeps the most that it ever held. Go runs what builds graphs, which is done
-// anew all the time, now on one thread and now on another, until all heaps have the room
-// of all graphs. Few threads ask for C memory at the same time: they need not wait.
-// A number of heaps that the environment sets (MALLOC_ARENA_MAX) stays. Nothing is done
-// with another libc.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+// Makes malloc map blocks of 1 MiB and more from the system, and give them back when they
+// are freed, for good. By itself glibc raises that size, up to 32 MiB, to that of every
+// mapped block that is freed: caches and results then lie in the heaps of threads, eight
+// for a processor, which keep the most that they ever held. A size that the environment
+// sets stays. Nothing happens with another libc.
+void inkling_heap_return_blocks(void);
 
 // The bytes that malloc has from the system, and those of them that are in use. False if
 // this libc does not say.
