@@ -41,7 +41,7 @@ func (c *clockwork) round(n int, note func(depth int, right bool)) (tokens, seco
 	} else if i == 1 {
 		c.graphs = [2]int{n, c.graphs[0]}
 	}
-	const most = 128
+	const most = 96
 	for d := range c.behind {
 		if d < n {
 			seconds += c.late * min(c.behind[d]/most, 1)

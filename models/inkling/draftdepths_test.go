@@ -67,7 +67,7 @@ func TestDraftFewer(t *testing.T) {
 	asked := [5]int{}
 	for n, left, depths := 0, 0, 4; n < 500; left-- {
 		if left == 0 {
-			left, depths = 1+rng.IntN(25), 1+rng.IntN(4)
+			left, depths = 1+rng.IntN(8), 1+rng.IntN(4)
 		}
 		if n > 0 {
 			want, got := guess(t, m, all, 0, ids[:n+1], 4), guess(t, m, some, 0, ids[:n+1], depths)
@@ -217,13 +217,13 @@ func TestDraftAsleep(t *testing.T) {
 		}
 	}
 	second := &c.(*mtpCache).tails[0].depths[1]
-	if n := len(second.hidden) / 256; computed[0] < 2*298+maxBehind || computed[1] != 0 || n > 2*maxAsleep {
-		t.Errorf("rows computed by depth: %v, and %d wait; want those of the prompt and none, and at most %d", computed, n, 2*maxAsleep)
+	if n := len(second.hidden) / 256; computed[0] < 2*298+maxBehind || computed[1] != 0 || n > maxAsleep {
+		t.Errorf("rows computed by depth: %v, and %d wait; want those of the prompt and none, and at most %d", computed, n, maxAsleep)
 	}
-	if got := guess(t, m, c, 0, ids[:1401], 2); len(got) != 2 || second.origin < 1400-maxBehind-2*maxAsleep || second.done < 1399 {
+	if got := guess(t, m, c, 0, ids[:1401], 2); len(got) != 2 || second.origin < 1400-maxBehind-maxAsleep || second.done < 1399 {
 		t.Errorf("guesses %v of rows %d to %d, want two of the last rows", got, second.origin, second.done)
 	}
-	if computed[1] > 3*maxAsleep+maxBehind {
+	if computed[1] > maxAsleep+maxBehind {
 		t.Errorf("the second depth took %d rows to catch up", computed[1])
 	}
 }

@@ -12,9 +12,10 @@ const (
 	// maxBehind is how many rows a sequence may be ahead of the depths before
 	// these forget what was before, and how many a depth then takes at once.
 	maxBehind = 512
-	// maxAsleep is how many rows a depth that nobody wants may be behind before it
-	// forgets: catching up with them takes about as long as a step.
-	maxAsleep = 128
+	// maxAsleep is how many rows wait at most for a depth that nobody wants, and
+	// leastAsleep how many of them are left when they are more: catching up with
+	// them is to take no more than a few steps.
+	maxAsleep, leastAsleep = 96, 64
 	// keepRows is how many rows are kept that the depths have seen: enough to
 	// start a window behind the longest cut.
 	keepRows = reach + 2*maxDepths
@@ -274,7 +275,7 @@ func (s *mtpCache) computed(w *window, sh mtpShape, fed []float32) {
 	}
 	next := &t.depths[sh.hi]
 	next.feed(w.first, fed[:(done-w.first)*embd], embd)
-	if sh.hi >= s.wanted && len(next.hidden) > 2*maxAsleep*embd {
-		next.drop(done-maxAsleep, embd)
+	if sh.hi >= s.wanted && len(next.hidden) > maxAsleep*embd {
+		next.drop(done-leastAsleep, embd)
 	}
 }
