@@ -1,6 +1,11 @@
 #include "dots.h"
 
-static size_t padded(size_t n) { return (n + DOTS_ALIGN - 1) / DOTS_ALIGN * DOTS_ALIGN; }
+// The distance of operands: an odd number of cache lines, lest the same part of all of
+// them lie in one set of the cache.
+static size_t distance(size_t n) {
+    const size_t lines = (n + DOTS_ALIGN - 1) / DOTS_ALIGN;
+    return (lines | 1) * DOTS_ALIGN;
+}
 
 struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k) {
     struct inkling_dots d = { .k = k };
@@ -12,7 +17,7 @@ struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k) {
         d.blocks     = k / ggml_blck_size(d.operand);
         d.size       = ggml_row_size(d.operand, k);
     }
-    d.size = padded(d.size);
+    d.size = distance(d.size);
     return d;
 }
 

@@ -15,8 +15,9 @@
 
 enum { DOTS_ROWS = 4, DOTS_ALIGN = 64 }; // most rows at once; bytes that operands are aligned to
 
-// y[i] = the product of a row of k weights and the operand x[i], for as many rows as the kernel is for.
-typedef void (*inkling_dots_kernel)(int64_t k, const void * w, const char * const * x, float * y);
+// y[r*y_stride + i] = the product of row i of k weights, which lie stride bytes apart, and the operand x[r],
+// for i < m and as many operands as the kernel is for.
+typedef void (*inkling_dots_kernel)(int64_t k, const void * w, size_t stride, int64_t m, const char * const * x, float * y, int64_t y_stride);
 
 // Converts blocks of F32 values to those of an operand of k values. x is its begin.
 typedef void (*inkling_dots_convert_blocks)(int64_t k, const float * x, char * to, int64_t begin, int64_t end);
@@ -25,7 +26,7 @@ typedef void (*inkling_dots_convert_blocks)(int64_t k, const float * x, char * t
 struct inkling_dots {
     int64_t k;
     int64_t blocks; // of an operand, which can be converted one by one
-    size_t  size;   // bytes of an operand, a multiple of DOTS_ALIGN
+    size_t  size;   // bytes from one operand to the next, a multiple of DOTS_ALIGN
 
     inkling_dots_convert_blocks convert; // of this project's kernels, NULL for ggml's
     const inkling_dots_kernel * kernels; // for 1 to DOTS_ROWS rows
@@ -43,13 +44,16 @@ bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkli
 // Converts the blocks from begin to end-1 of k values to an operand.
 void inkling_dots_convert(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end);
 
-// y[i] = the product of a row of weights and the operand x[i], for i < n <= DOTS_ROWS.
-static inline void inkling_dots(const struct inkling_dots * d, const void * w, const char * const * x, int n, float * y) {
+// y[r*y_stride + i] = the product of row i of weights, which lie stride bytes apart, and the operand x[r],
+// for i < m and r < n <= DOTS_ROWS.
+static inline void inkling_dots(const struct inkling_dots * d, const void * w, size_t stride, int64_t m, const char * const * x, int n, float * y, int64_t y_stride) {
     if (d->kernels) {
-        d->kernels[n - 1](d->k, w, x, y);
+        d->kernels[n - 1](d->k, w, stride, m, x, y, y_stride);
         return;
     }
-    for (int i = 0; i < n; i++) d->dot((int) d->k, &y[i], 0, w, 0, x[i], 0, 1);
+    for (int64_t i = 0; i < m; i++) {
+        for (int r = 0; r < n; r++) d->dot((int) d->k, &y[r * y_stride + i], 0, (const char *) w + i * stride, 0, x[r], 0, 1);
+    }
 }
 
 // Sets d to kernels with AVX-512 VNNI. False if there are none for the type, or the CPU

@@ -88,6 +88,18 @@ INLINE void add_block(int n_rows, __m512 * y, const __m512i * sum, __m512 d, __m
     }
 }
 
+// The scales and offsets of Q4_K and Q5_K, 6 bits each, in 12 bytes: those of the first four groups, the low 4 bits of the
+// others' scales and offsets in one byte, and the upper 2 in the upper bits of the first eight.
+//
+//   res: scales of the 8 groups, offsets of the 8 groups
+INLINE __m128i unpack_scales(const uint8_t * w) {
+    const __m128i at = _mm_loadu_si128((const __m128i *) w); // d and the offsets' d before them
+    const __m128i low = _mm_and_si128(_mm_srlv_epi32(_mm_shuffle_epi8(at, _mm_setr_epi8(4, 5, 6, 7, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)), _mm_setr_epi32(0, 0, 0, 4)),
+                                      _mm_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f));
+    const __m128i high = _mm_and_si128(_mm_srli_epi32(_mm_shuffle_epi8(at, _mm_setr_epi8(-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11)), 2), _mm_set1_epi8(0x30));
+    return _mm_or_si128(low, high);
+}
+
 // Q4_K: d, offsets' d, 12 bytes with 8 scales and 8 offsets of 6 bits, then 4 times 32 bytes whose low halves are a
 // group and whose high ones the next. Q5_K has 32 bytes between with the fifth bits: bit g is that of group g.
 INLINE void dots_q4_q5(int n_rows, bool five, int64_t k, const uint8_t * w, const char * const * x, float * out) {
@@ -96,12 +108,9 @@ INLINE void dots_q4_q5(int n_rows, bool five, int64_t k, const uint8_t * w, cons
     __m512 y[DOTS_ROWS];
     EACH_ROW(r, n_rows) y[r] = _mm512_setzero_ps();
     for (int64_t b = 0; b < k / K_BLOCK; b++, w += five ? 176 : 144) {
-        uint32_t packed[3];
-        memcpy(packed, w + 4, sizeof(packed));
-        const __m128i s = _mm_set_epi32(0, 0, (int) ((packed[2] & 0x0f0f0f0f) | (packed[0] >> 2 & 0x30303030)), (int) (packed[0] & 0x3f3f3f3f));
-        const __m128i m = _mm_set_epi32(0, 0, (int) ((packed[2] >> 4 & 0x0f0f0f0f) | (packed[1] >> 2 & 0x30303030)), (int) (packed[1] & 0x3f3f3f3f));
-        const __m512i scales = _mm512_castsi256_si512(_mm256_cvtepu8_epi16(s));
-        const __m512 offsets = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_unpacklo_epi8(m, m))); // of each 16
+        const __m128i groups = unpack_scales(w);
+        const __m512i scales = _mm512_castsi256_si512(_mm256_cvtepu8_epi16(groups));
+        const __m512 offsets = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_unpackhi_epi8(groups, groups))); // of each 16
         const __m512i fifth = five ? twice(w + 16) : low;
         const uint8_t * q = w + (five ? 48 : 16);
         __m512i sum[DOTS_ROWS];
@@ -191,7 +200,13 @@ INLINE void dots_q8_0(int n_rows, int64_t k, const uint8_t * w, const char * con
 }
 
 #define KERNEL(name, n) \
-    TARGET static void name##_##n(int64_t k, const void * w, const char * const * x, float * y) { name(n, k, w, x, y); }
+    TARGET static void name##_##n(int64_t k, const void * w, size_t stride, int64_t m, const char * const * x, float * y, int64_t y_stride) { \
+        for (int64_t i = 0; i < m; i++) { \
+            float out[n]; \
+            name(n, k, (const uint8_t *) w + i * stride, x, out); \
+            for (int r = 0; r < n; r++) y[r * y_stride + i] = out[r]; \
+        } \
+    }
 #define KERNELS(name) \
     KERNEL(name, 1) KERNEL(name, 2) KERNEL(name, 3) KERNEL(name, 4) \
     static const inkling_dots_kernel name##_kernels[DOTS_ROWS] = { name##_1, name##_2, name##_3, name##_4 };

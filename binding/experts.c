@@ -9,7 +9,7 @@
 // ggml's own way is a node for each product, for the activation and for each part of
 // the weighted sum: 8 to 14 barriers a layer, and rows that are fetched when they are
 // multiplied. Here the threads meet three times, rows that chose the same expert share
-// its reading, and for one row the row of weights after next is on its way.
+// its reading.
 
 enum { gate_rows = 16, down_rows = 32 }; // rows of weights that a thread takes at once
 
@@ -110,11 +110,6 @@ static void convert(const struct inkling_dots * d, const char * x, size_t stride
     }
 }
 
-// Fetches a row of weights.
-static inline void prefetch(const char * row, size_t size) {
-    for (size_t i = 0; i < size; i += CACHE_LINE) __builtin_prefetch(row + i, 0, 2);
-}
-
 static const char * row_of(const struct ggml_tensor * t, int32_t expert, int64_t row) {
     return (const char *) t->data + expert * t->nb[2] + row * t->nb[1];
 }
@@ -138,17 +133,8 @@ static void gate_chunk(const struct call * c, int32_t k, int64_t begin, int64_t 
             up_x[r]   = c->up_x + c->slots[s + r] / c->used * c->up_dots.size;
         }
         float g[DOTS_ROWS][gate_rows] = { 0 }, u[DOTS_ROWS][gate_rows] = { 0 }, h[gate_rows];
-        for (int64_t i = begin; i < end; i++) {
-            if (c->n == 1 && i + 2 < c->ff) {
-                prefetch(row_of(c->gate, expert, i + 2), c->gate->nb[1]);
-                prefetch(row_of(c->up, expert, i + 2), c->up->nb[1]);
-            }
-            float y[DOTS_ROWS];
-            inkling_dots(&c->gate_dots, row_of(c->gate, expert, i), gate_x, rows, y);
-            for (int r = 0; r < rows; r++) g[r][i - begin] = y[r];
-            inkling_dots(&c->up_dots, row_of(c->up, expert, i), up_x, rows, y);
-            for (int r = 0; r < rows; r++) u[r][i - begin] = y[r];
-        }
+        inkling_dots(&c->gate_dots, row_of(c->gate, expert, begin), c->gate->nb[1], end - begin, gate_x, rows, g[0], gate_rows);
+        inkling_dots(&c->up_dots, row_of(c->up, expert, begin), c->up->nb[1], end - begin, up_x, rows, u[0], gate_rows);
         for (int r = 0; r < rows; r++) {
             activate(g[r], u[r], h);
             memcpy(c->h + c->slots[s + r] * c->ff + begin, h, (end - begin) * sizeof(float));
@@ -170,11 +156,10 @@ static void down_chunk(const struct call * c, float * out, int64_t begin, int64_
                 to[r]     = out + slot / c->used * c->embd;
                 weight[r] = weight_of(c, slot);
             }
-            for (int64_t i = begin; i < end; i++) {
-                float y[DOTS_ROWS];
-                if (c->n == 1 && i + 2 < c->embd) prefetch(row_of(c->down, c->chosen[k], i + 2), c->down->nb[1]);
-                inkling_dots(&c->down_dots, row_of(c->down, c->chosen[k], i), x, rows, y);
-                for (int r = 0; r < rows; r++) to[r][i] += weight[r] * y[r];
+            float y[DOTS_ROWS][down_rows];
+            inkling_dots(&c->down_dots, row_of(c->down, c->chosen[k], begin), c->down->nb[1], end - begin, x, rows, y[0], down_rows);
+            for (int r = 0; r < rows; r++) {
+                for (int64_t i = begin; i < end; i++) to[r][i] += weight[r] * y[r][i - begin];
             }
         }
     }

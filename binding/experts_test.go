@@ -2,10 +2,12 @@ package binding_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -151,7 +153,7 @@ func BenchmarkExpertsOfRow(b *testing.B) {
 	for threads := 1; threads <= runtime.NumCPU(); threads *= 2 {
 		for _, name := range []string{"apart", "together"} {
 			b.Run(fmt.Sprintf("%s, %d threads", name, threads), func(b *testing.B) {
-				e := newExperts(b, threads, 12, 14, 4096, 1536, 96, 6)
+				e := newExperts(b, threads, 12, 12, 1024, 512, 96, 6)
 				record := e.apart
 				if name == "together" {
 					record = e.together
@@ -160,9 +162,13 @@ func BenchmarkExpertsOfRow(b *testing.B) {
 					return record(g, x, ids, weights)
 				})
 				b.SetBytes(layers * e.used * (e.gate.Stride(2) + e.up.Stride(2) + e.down.Stride(2)))
+				best := math.Inf(1)
 				for b.Loop() {
+					start := time.Now()
 					compute()
+					best = min(best, time.Since(start).Seconds())
 				}
+				b.ReportMetric(best*1e3, "best-ms")
 			})
 		}
 	}

@@ -13,11 +13,7 @@ static void multiply_chunk(const struct inkling_dots * d, const char * w, size_t
         const int rows = n - first < DOTS_ROWS ? (int) (n - first) : DOTS_ROWS;
         const char * operands[DOTS_ROWS];
         for (int r = 0; r < rows; r++) operands[r] = x + (first + r) * d->size;
-        for (int64_t i = 0; i < m; i++) {
-            float out[DOTS_ROWS];
-            inkling_dots(d, w + i * w_stride, operands, rows, out);
-            for (int r = 0; r < rows; r++) y[(first + r) * y_stride + i] = out[r];
-        }
+        inkling_dots(d, w, w_stride, m, operands, rows, y + first * y_stride, y_stride);
     }
 }
 
