@@ -18,7 +18,8 @@ static size_t padded(size_t n) { return (n + DOTS_ALIGN - 1) / DOTS_ALIGN * DOTS
 // The operands of a node and what its threads hand to each other. A slot is one of the n_used
 // experts of one row, number row*n_used + k.
 struct call {
-    const struct ggml_tensor * gate, * up, * down, * x, * ids, * weights;
+    const struct ggml_tensor * gate, * up, * down, * x;
+    const struct ggml_tensor * ids, * weights; // may be NULL
     struct inkling_dots gate_dots, up_dots, down_dots;
     int64_t n, used, experts, embd, ff;
 
@@ -56,7 +57,7 @@ static void lay_out(struct call * c, char * base) {
 static struct call call_of(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
                            const struct ggml_tensor * x, const struct ggml_tensor * ids, const struct ggml_tensor * weights, char * base) {
     struct call c = { gate, up, down, x, ids, weights };
-    c.n    = x->ne[1], c.used = ids->ne[0], c.experts = gate->ne[2];
+    c.n = x->ne[1], c.experts = gate->ne[2], c.used = ids ? ids->ne[0] : c.experts;
     c.embd = gate->ne[0], c.ff = gate->ne[1];
     c.gate_dots = inkling_dots_of(gate->type, c.embd);
     c.up_dots   = inkling_dots_of(up->type, c.embd);
@@ -67,12 +68,14 @@ static struct call call_of(const struct ggml_tensor * gate, const struct ggml_te
 
 // The expert of a slot; 0 for a number that is none, as in a graph that is only timed.
 static int32_t expert_of(const struct call * c, int64_t slot) {
+    if (!c->ids) return (int32_t) (slot % c->used);
     const char * row = (const char *) c->ids->data + slot / c->used * c->ids->nb[1];
     const int32_t e = ((const int32_t *) row)[slot % c->used];
     return e < 0 || e >= c->experts ? 0 : e;
 }
 
 static float weight_of(const struct call * c, int64_t slot) {
+    if (!c->weights) return 1;
     const char * row = (const char *) c->weights->data + slot / c->used * c->weights->nb[1];
     return ((const float *) row)[slot % c->used];
 }

@@ -1,5 +1,6 @@
 package binding
 
+// #include "bridge.h"
 // #include "products.h"
 import "C"
 
@@ -9,35 +10,40 @@ import "C"
 //	gate, up: [n_embd, n_ff, n_expert]
 //	down:     [n_ff, n_embd, n_expert]
 //	x:        [n_embd, n]               F32, rows contiguous
-//	ids:      [n_used, n]               I32, rows contiguous
-//	weights:  [n_used, n]               F32, rows contiguous
+//	ids:      [n_used, n]               I32, rows contiguous; nil: each row uses all experts
+//	weights:  [n_used, n]               F32, rows contiguous; nil: all are 1
 //	res:      [n_embd, n]
 func (g *Graph) Experts(gate, up, down, x, ids, weights *Tensor) *Tensor {
-	embd, ff, n := gate.Dim(0), gate.Dim(1), x.Dim(1)
+	embd, ff, n, used := gate.Dim(0), gate.Dim(1), x.Dim(1), gate.Dim(2)
 	need(up.Shape() == gate.Shape() && down.Shape() == [4]int64{ff, embd, gate.Dim(2), 1} && gate.Dim(3) == 1, "experts", "banks do not fit", gate, up, down)
 	need(x.Type() == F32 && x.Elems() == embd*n && x.Dim(0) == embd && contiguousRows(x), "experts", "want rows of the banks' width", gate, x)
-	need(ids.Type() == I32 && weights.Type() == F32 && weights.Shape() == ids.Shape() && ids.Elems() == ids.Dim(0)*n && ids.Dim(1) == n &&
-		contiguousRows(ids) && contiguousRows(weights), "experts", "want an id and a weight for each expert of each row", ids, weights)
+	if ids != nil {
+		used = ids.Dim(0)
+		need(ids.Type() == I32 && ids.Shape() == [4]int64{used, n, 1, 1} && contiguousRows(ids), "experts", "want ids for each row", x, ids)
+	}
+	if weights != nil {
+		need(weights.Type() == F32 && weights.Shape() == [4]int64{used, n, 1, 1} && contiguousRows(weights), "experts", "want a weight for each expert of a row", x, weights)
+	}
 	team := g.team(C.inkling_experts_work(gate.c(), up.c(), down.c(), x.c(), ids.c()))
 	return g.node(C.inkling_experts(g.ctx, gate.c(), up.c(), down.c(), x.c(), ids.c(), weights.c(), team))
 }
 
-// OwnExperts reports whether Experts has kernels of this project for banks like these,
+// OwnExperts reports whether Experts has kernels of this project for all of these banks,
 // which are faster than ggml's products.
 func (g *Graph) OwnExperts(banks ...*Tensor) bool {
 	for _, b := range banks {
-		if !g.Device().IsCPU() || !bool(C.inkling_multiplies(C.enum_ggml_type(b.Type()), C.int64_t(b.Dim(0)))) {
+		if !g.multiplies(b) {
 			return false
 		}
 	}
 	return true
 }
 
-// ownProduct reports whether the CPU has a kernel of this project for the product of
-// weights a and b.
-func (g *Graph) ownProduct(a, b *Tensor) bool {
-	return g.Device().IsCPU() && b.Type() == F32 && contiguousRows(b) && contiguousRows(a) && a.Dim(3) == 1 && b.Dim(3) == 1 &&
-		bool(C.inkling_multiplies(C.enum_ggml_type(a.Type()), C.int64_t(a.Dim(0)))) && !g.Elsewhere(a)
+// multiplies reports whether the device is the CPU and has a kernel of this project for
+// rows of w, which it can read.
+func (g *Graph) multiplies(w *Tensor) bool {
+	return g.Device().IsCPU() && bool(C.inkling_multiplies(C.enum_ggml_type(w.Type()), C.int64_t(w.Dim(0)))) && contiguousRows(w) && w.Dim(3) == 1 &&
+		(g.be.parts == nil || !bool(C.inkling_weight_is_elsewhere(w.c(), g.runs().b)))
 }
 
 // team is what threads share in a node that wants work bytes for itself.

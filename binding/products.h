@@ -33,8 +33,8 @@ size_t inkling_product_work(const struct ggml_tensor * w, const struct ggml_tens
 //   gate, up: [n_embd, n_ff, n_expert]   any type that the CPU multiplies by
 //   down:     [n_ff, n_embd, n_expert]
 //   x:        [n_embd, n]                F32, rows contiguous
-//   ids:      [n_used, n]                I32, rows contiguous
-//   weights:  [n_used, n]                F32, rows contiguous
+//   ids:      [n_used, n]                I32, rows contiguous; NULL: each row uses all experts
+//   weights:  [n_used, n]                F32, rows contiguous; NULL: all are 1
 //   res:      [n_embd, n]                F32
 //
 // The node wants inkling_experts_work bytes of the team.

@@ -12,7 +12,7 @@ import (
 //	res: [n_embd, n]
 func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor) *binding.Tensor {
 	if d := w.Dense; d != nil {
-		return g.Scale(product(g, d.Down, gated(g, d, b)), w.gscale)
+		return g.Scale(swiGLU(g, d, b), w.gscale)
 	}
 	m, k := w.MoE, st.nExpertUsed
 	ids, weights := st.route(g, w, i, b)
@@ -46,21 +46,25 @@ func (st *step) route(g *binding.Graph, w *layer, i int, b *binding.Tensor) (ids
 	return ids, weights
 }
 
-// gated is silu(gate b)·up b.
+// swiGLU is down(silu(gate b)·up b).
 //
-//	res: [n_ff, n]
-func gated(g *binding.Graph, d *dense, b *binding.Tensor) *binding.Tensor {
-	if y, ok := op.FusedProducts(g, b, d.Gate, d.Up); ok {
-		ff := d.Gate.Dim(1)
-		return g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff))
+//	res: [n_embd, n]
+func swiGLU(g *binding.Graph, d *dense, b *binding.Tensor) *binding.Tensor {
+	y, ok := op.FusedProducts(g, b, d.Gate, d.Up)
+	if !ok {
+		return layers.SwiGLU(g, d.Gate, d.Up, d.Down, b)
 	}
-	return g.SwiGLUSplit(g.MulMat(d.Gate, b), g.MulMat(d.Up, b))
+	ff := d.Gate.Dim(1)
+	return product(g, d.Down, g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff)))
 }
 
 // sharedExperts is Σ_s weight_s·down_s(silu(gate_s b)·up_s b) over the experts that every row uses.
 //
 //	weights: [n_shared, n]
 func (st *step) sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tensor) *binding.Tensor {
+	if g.OwnExperts(m.GateShex, m.UpShex, m.DownShex) {
+		return g.Experts(m.GateShex, m.UpShex, m.DownShex, b, nil, weights)
+	}
 	embd, n := b.Dim(0), b.Dim(1)
 	ff, ns := m.GateShex.Dim(1), m.GateShex.Dim(2)
 	// The banks are contiguous, so that one product serves all shared experts.

@@ -12,6 +12,9 @@ import (
 //	x:        [n_embd, n]
 //	res:      [n_embd, n]
 func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor {
+	if g.OwnExperts(gate, up, down) { // a single one
+		return g.Experts(gate, up, down, x, nil, nil)
+	}
 	return g.MulMat(down, g.SwiGLUSplit(g.MulMat(gate, x), g.MulMat(up, x)))
 }
 
