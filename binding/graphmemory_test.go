@@ -3,12 +3,6 @@
 package binding_test
 
 import (
-	"os"
-	"os/exec"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
@@ -17,18 +11,7 @@ import (
 // TestGraphMemory: graphs that are built in turns on many threads, some large and some
 // small, take the memory of those before, and Close of the backend gives it back.
 func TestGraphMemory(t *testing.T) {
-	if _, ok := binding.ReadHeap(); !ok {
-		t.Skip("this C library does not say what its heap holds")
-	}
-	const child = "INKLING_TEST_HEAP_CHILD"
-	if os.Getenv(child) == "" { // a heap that no other test has left traces in, without settings of the user
-		cmd := exec.Command(os.Args[0], "-test.run=^TestGraphMemory$", "-test.v")
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-			return strings.HasPrefix(v, "MALLOC_") || strings.HasPrefix(v, "GLIBC_TUNABLES=")
-		}), child+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", cmd, err, out)
-		}
+	if !inOwnHeap(t) {
 		return
 	}
 	be, err := binding.NewBackend(binding.CPU(), 1)
@@ -42,26 +25,15 @@ func TestGraphMemory(t *testing.T) {
 		most    = 20 << 20    // pieces of 8, 4 and less MiB, and what malloc takes for a thread
 	)
 	before, _ := binding.ReadHeap()
-	end := make(chan struct{})
-	var alive sync.WaitGroup
-	for i := range threads {
-		built := make(chan struct{})
-		alive.Go(func() {
-			runtime.LockOSThread() // a thread of its own until the end
-			g := be.NewGraph(large - 100*i)
-			if h, _ := binding.ReadHeap(); h.Used < before.Used+size {
-				t.Errorf("with a graph of %d tensors %d bytes are in use, %d before", large-100*i, h.Used, before.Used)
-			}
-			g.Close()
-			be.NewGraph(100).Close()
-			close(built)
-			<-end
-		})
-		<-built
-	}
+	onThreads(threads, func(i int) {
+		g := be.NewGraph(large - 100*i)
+		if h, _ := binding.ReadHeap(); h.Used < before.Used+size {
+			t.Errorf("with a graph of %d tensors %d bytes are in use, %d before", large-100*i, h.Used, before.Used)
+		}
+		g.Close()
+		be.NewGraph(100).Close()
+	})
 	after, _ := binding.ReadHeap()
-	close(end)
-	alive.Wait()
 	if grown := after.Held - before.Held; grown > most {
 		t.Errorf("after graphs on %d threads %d bytes more are held, want %d at most", threads, grown, most)
 	}

@@ -3,6 +3,8 @@ package binding
 // #include "heap.h"
 import "C"
 
+func init() { C.inkling_heap_return_blocks() }
+
 // Heap is C's heap, which graphs, caches and the memory of results are taken from, but
 // not mapped weights.
 type Heap struct {
