@@ -20,11 +20,11 @@ struct span {
 
 // Cuts what stands in the operands down to what lies within the row: in a graph that
 // is only timed they hold anything.
-static int read_spans(const int32_t * in, int64_t n_kv, int64_t extent, struct span * out) {
+static int read_spans(const int32_t * in, int64_t skip, int64_t n_kv, int64_t extent, struct span * out) {
     int n = 0;
     int64_t end = 0; // of the span before
     for (int i = 0; i < MAX_SPANS; i++, in += 3) {
-        int64_t first = in[0], len = in[1], distance = in[2]; // of the first column
+        int64_t first = in[0] - skip, len = in[1], distance = in[2]; // of the first column
         if (first < end || first >= n_kv || distance < 0) continue;
         if (len > n_kv - first) len = n_kv - first;
         if (len > distance + 1) len = distance + 1;
@@ -175,6 +175,7 @@ void inkling_compute_band_softmax(struct ggml_tensor * dst, int ith, int nth, vo
     memcpy(&p, dst->op_params, sizeof(p));
     float scale;
     memcpy(&scale, &p.args[0], sizeof(scale));
+    const int64_t skip = p.args[1];
     const int64_t n_kv = scores->ne[0], d_rel = r->ne[0], n_head = r->ne[1], n_q = r->ne[2], n_seq = r->ne[3], extent = band->ne[0];
     const int64_t G = scores->ne[1], n_head_kv = n_head / G;
 
@@ -183,7 +184,7 @@ void inkling_compute_band_softmax(struct ggml_tensor * dst, int ith, int nth, vo
         const int64_t h0 = u % groups * ROWS, q = u / groups % n_q, seq = u / groups / n_q;
         const int rows = n_head - h0 < ROWS ? (int) (n_head - h0) : ROWS;
         struct span seen[MAX_SPANS];
-        const int n = read_spans((const int32_t *) ((const char *) spans->data + q * spans->nb[2] + seq * spans->nb[3]), n_kv, extent, seen);
+        const int n = read_spans((const int32_t *) ((const char *) spans->data + q * spans->nb[2] + seq * spans->nb[3]), skip, n_kv, extent, seen);
         float * s[ROWS];
         const float * rr[ROWS];
         float top[ROWS];
@@ -217,10 +218,10 @@ void inkling_compute_band_softmax(struct ggml_tensor * dst, int ith, int nth, vo
 }
 
 struct ggml_tensor * inkling_band_softmax(struct ggml_context * ctx, enum ggml_type type, struct ggml_tensor * scores,
-    struct ggml_tensor * r, struct ggml_tensor * band, struct ggml_tensor * spans, float scale) {
+    struct ggml_tensor * r, struct ggml_tensor * band, struct ggml_tensor * spans, float scale, int32_t skip) {
     struct ggml_tensor * result = type == GGML_TYPE_F32 ? ggml_view_tensor(ctx, scores) : ggml_new_tensor(ctx, type, 4, scores->ne);
     struct ggml_tensor * src[] = { scores, r, band, spans };
-    int32_t bits;
-    memcpy(&bits, &scale, sizeof(scale));
-    return inkling_cpu_node(result, inkling_compute_band_softmax, &bits, 1, src, 4);
+    int32_t args[2] = { 0, skip };
+    memcpy(&args[0], &scale, sizeof(scale));
+    return inkling_cpu_node(result, inkling_compute_band_softmax, args, 2, src, 4);
 }

@@ -12,14 +12,15 @@ const MaxTableKernel = 16
 //
 // A span is a run of columns whose keys lie in the order of their positions: its first
 // column, how many there are, and the distance of the first. A query has two, the
-// second behind the first; a length of 0 is none. Each is cut at the distance 0.
+// second behind the first; a length of 0 is none. Each is cut at the distance 0. Columns
+// are counted from one that is skip columns before those of scores.
 //
 //	scores: [n_kv, G, n_q, n_head_kv*n_seq]   F32, contiguous; overwritten
 //	r:      [d_rel, n_head, n_q, n_seq]   F32, rows contiguous
 //	band:   [E, d_rel]                    F32, contiguous
 //	spans:  [3, 2, n_q, n_seq]            I32, rows contiguous
 //	res:    as scores, of type t: F32 in the same memory, or F16
-func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32) *Tensor {
+func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32, skip int64) *Tensor {
 	heads, q := scores.Dim(1), scores.Dim(2)
 	need(g.Device().IsCPU() && (t == F32 || t == F16) && scores.Type() == F32 && scores.Contiguous() && r.Type() == F32 && contiguousRows(r) &&
 		band.Type() == F32 && band.Contiguous() && band.Dim(1) == r.Dim(0) && band.Elems() == band.Dim(0)*band.Dim(1) &&
@@ -27,7 +28,7 @@ func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float
 		"band_soft_max", "shapes do not fit", scores, r, band)
 	need(spans.Type() == I32 && spans.Dim(0) == 3 && spans.Dim(1) == 2 && spans.Stride(0) == 4 && spans.Stride(1) == 12 &&
 		spans.Dim(2) == q && spans.Dim(3) == r.Dim(3), "band_soft_max", "spans do not fit", scores, spans)
-	return g.node(C.inkling_band_softmax(g.ctx, C.enum_ggml_type(t), scores.c(), r.c(), band.c(), spans.c(), C.float(scale)))
+	return g.node(C.inkling_band_softmax(g.ctx, C.enum_ggml_type(t), scores.c(), r.c(), band.c(), spans.c(), C.float(scale), C.int32_t(skip)))
 }
 
 // TableConv is a causal convolution of each channel with its own past, on the CPU

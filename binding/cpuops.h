@@ -9,7 +9,7 @@
 // see Graph.BandSoftMax for the operands. Of type F32 the result overwrites scores;
 // of F16 it has memory of its own, and scores holds nothing of use afterwards.
 struct ggml_tensor * inkling_band_softmax(struct ggml_context * ctx, enum ggml_type type, struct ggml_tensor * scores,
-    struct ggml_tensor * r, struct ggml_tensor * band, struct ggml_tensor * spans, float scale);
+    struct ggml_tensor * r, struct ggml_tensor * band, struct ggml_tensor * spans, float scale, int32_t skip);
 
 // A causal convolution of each channel with its past, which lies in a table: see
 // Graph.TableConv for the operands.

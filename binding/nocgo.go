@@ -50,7 +50,7 @@ func (b *Backend) Close() { panic(errNoCgo) }
 
 const MaxTableKernel = 16
 
-func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32) *Tensor {
+func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32, skip int64) *Tensor {
 	panic(errNoCgo)
 }
 

@@ -42,6 +42,11 @@ type Attention struct {
 	// Graph.BandSoftMax takes them.
 	Spans *binding.Tensor // [3, 2, n_q, n_seq]   I32
 	Band  *binding.Tensor // [E, d_rel]           F32
+
+	// Seen, if set, is for many queries of a sequence, whose keys stand in the order
+	// of their positions: the run of columns that n queries from the i-th on see
+	// between them. The others are left out.
+	Seen func(i, n int64) (first, count int64)
 }
 
 func (a *Attention) groups() int64 { return a.Q.Dim(1) / a.K.Dim(2) }
@@ -123,7 +128,7 @@ func (a *Attention) head(g *binding.Graph, h int64) *Attention {
 	}
 	return &Attention{
 		Q: g.Cont(part(a.Q, h*G, G, 1)), R: g.Cont(part(a.R, h*G, G, 1)),
-		K: part(a.K, h, 1, 2), V: part(a.V, h, 1, 2), Scale: a.Scale, Spans: a.Spans, Band: a.Band,
+		K: part(a.K, h, 1, 2), V: part(a.V, h, 1, 2), Scale: a.Scale, Spans: a.Spans, Band: a.Band, Seen: a.Seen,
 	}
 }
 

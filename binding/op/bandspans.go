@@ -4,11 +4,17 @@ import "github.com/inkling-go/inkling/binding"
 
 // maxSpanScores is the size in bytes that a score matrix of BandSpans is cut to, so
 // that it stays in the cache between the products and the softmax, unless fewer than
-// minSpanQueries would be left, for which keys and values are read once.
+// minSpanQueries would be left, for which keys and values are read once. More than
+// maxSpanQueries see many keys between them that each alone does not.
 const (
 	maxSpanScores  = 16 << 20
 	minSpanQueries = 32
+	maxSpanQueries = 128
 )
+
+// SpanPad is what ggml's kernels for blocks of products want the number of columns to
+// be a multiple of.
+const SpanPad = 32
 
 // spanPlan says how BandSpans cuts the work of one sequence: see windowPlan.
 func spanPlan(dh, nHead, nHeadKV, nQ, nKV int64, transposed bool) (perHead bool, block int64) {
@@ -16,7 +22,7 @@ func spanPlan(dh, nHead, nHeadKV, nQ, nKV int64, transposed bool) (perHead bool,
 		nHead /= nHeadKV
 	}
 	perQuery := 4 * nKV * nHead
-	return perHead, max(1, min(nQ, max(minSpanQueries, maxSpanScores/perQuery), maxScores/perQuery))
+	return perHead, max(1, min(nQ, maxSpanQueries, max(minSpanQueries, maxSpanScores/perQuery), maxScores/perQuery))
 }
 
 // BandSpansBlocks is the number of score matrices that BandSpans makes at most.
@@ -66,10 +72,9 @@ func bandSpans(g *binding.Graph, a *Attention, block int64) *binding.Tensor {
 	dh, nHead, nQ, seqs := a.Q.Dim(0), a.Q.Dim(1), a.Q.Dim(2), a.Q.Dim(3)
 	nKV, hkv, G := a.K.Dim(1), a.K.Dim(2), a.groups()
 	hs := hkv * seqs
-	k := g.View(a.K, [4]int64{dh, nKV, 1, hs}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), 0)
-	vt := a.transposedValues(g)
+	allVT := a.transposedValues(g)
 	p := binding.F32
-	if vt.Type() == binding.F16 {
+	if allVT.Type() == binding.F16 {
 		p = binding.F16 // what the product would round to
 	}
 	queries := func(x *binding.Tensor, i, n int64) *binding.Tensor { // of a tensor with queries in dimension 2
@@ -81,10 +86,16 @@ func bandSpans(g *binding.Graph, a *Attention, block int64) *binding.Tensor {
 	var out *binding.Tensor
 	for i := int64(0); i < nQ; i += block {
 		n := min(block, nQ-i)
+		first, count := a.columns(i, n)
+		k := g.View(a.K, [4]int64{dh, count, 1, hs}, a.K.Stride(1), a.K.Stride(2), a.K.Stride(2), first*a.K.Stride(1))
+		vt := allVT
+		if count < nKV {
+			vt = g.View(vt, [4]int64{count, dh, 1, hs}, vt.Stride(1), vt.Stride(2), vt.Stride(3), first*vt.Stride(0))
+		}
 		q := fold(g, queries(a.Q, i, n), G) // [dh, G*n, 1, n_head_kv*n_seq]
-		scores := g.Reshape(g.MulMatF32(k, q), nKV, G, n, hs)
-		probs := g.BandSoftMax(scores, queries(a.R, i, n), a.Band, queries(a.Spans, i, n), p, a.Scale)
-		o := g.MulMatF32(vt, g.Reshape(probs, nKV, G*n, 1, hs)) // [dh, G*n, 1, n_head_kv*n_seq]
+		scores := g.Reshape(g.MulMatF32(k, q), count, G, n, hs)
+		probs := g.BandSoftMax(scores, queries(a.R, i, n), a.Band, queries(a.Spans, i, n), p, a.Scale, first)
+		o := g.MulMatF32(vt, g.Reshape(probs, count, G*n, 1, hs)) // [dh, G*n, 1, n_head_kv*n_seq]
 		if n > 1 {
 			o = g.Cont(g.Permute(g.Reshape(o, dh*G, n, hkv, seqs), 0, 2, 1, 3)) // [dh*G, n_head_kv, n, n_seq]
 		}
@@ -97,4 +108,17 @@ func bandSpans(g *binding.Graph, a *Attention, block int64) *binding.Tensor {
 		}
 	}
 	return out
+}
+
+// columns are those that n queries from the i-th on look at: what they see, with others
+// beside it up to multiples of SpanPad.
+func (a *Attention) columns(i, n int64) (first, count int64) {
+	all := a.K.Dim(1)
+	if a.Seen == nil {
+		return 0, all
+	}
+	first, count = a.Seen(i, n)
+	end := min(all, (first+count+SpanPad-1)/SpanPad*SpanPad)
+	first = max(0, first) / SpanPad * SpanPad
+	return first, end - first
 }

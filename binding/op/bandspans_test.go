@@ -15,6 +15,7 @@ type spanLayout struct {
 	cells int
 	cell  func(d *bandData, j int) int
 	spans func(d *bandData, i int) [6]int32
+	seen  bool // keys in order: blocks of queries look at what they see
 }
 
 // fullLayout: position j lies in cell j.
@@ -79,6 +80,12 @@ func (ds joined) buildSpans(b *bench, kv binding.DType, l spanLayout, block int6
 	a.Band = b.persistent(binding.F32, band, int64(d.E), int64(d.dRel))
 	a.Spans = b.inputI32(spans, 3, 2, int64(d.nQ), ds.seqs())
 	a.Block = block
+	if l.seen {
+		a.Seen = func(i, n int64) (first, count int64) {
+			from, to := l.spans(d, int(i)), l.spans(d, int(i+n-1))
+			return int64(from[0]), int64(to[0] + to[1] - from[0])
+		}
+	}
 	return BandSpans(b.g, a)
 }
 
@@ -132,14 +139,19 @@ func TestBandSpans(t *testing.T) {
 	}
 }
 
-// TestBandSpansBlocks: neither blocks of queries nor kv heads one by one change anything.
+// TestBandSpansBlocks: blocks of queries, over all keys or those that they see, change nothing.
 func TestBandSpansBlocks(t *testing.T) {
-	c := bandCase{32, 8, 2, 8, 32, 0, 40, 50}
 	be := onCPU(t, 1)
-	for _, block := range []int64{1, 7, 50} {
-		testBand(t, be, c, 1, "spans", 5e-6, func(ds joined, b *bench) *binding.Tensor {
-			return ds.buildSpans(b, binding.F32, fullLayout(c), block, false)
-		})
+	for _, c := range []bandCase{{32, 8, 2, 8, 32, 0, 40, 50}, {32, 8, 2, 8, 32, 32, 90, 150}, {32, 8, 2, 8, 32, 0, 90, 300}} {
+		for _, block := range []int64{0, 5, 50} {
+			for _, seen := range []bool{false, true} {
+				l := fullLayout(c)
+				l.seen = seen
+				testBand(t, be, c, 1, "spans", 5e-6, func(ds joined, b *bench) *binding.Tensor {
+					return ds.buildSpans(b, binding.F32, l, block, false)
+				})
+			}
+		}
 	}
 }
 
@@ -181,7 +193,7 @@ func TestBandSoftMax(t *testing.T) {
 		}
 		got := b.run(
 			b.g.BandSoftMax(b.g.Scale(b.input(scores, nKV, G, nQ, hkv), 1), b.input(r, dRel, G*hkv, nQ), b.persistent(binding.F32, band, E, dRel),
-				b.inputI32(flat, 3, 2, nQ), binding.F32, 0.25),
+				b.inputI32(flat, 3, 2, nQ), binding.F32, 0.25, 0),
 			b.g.SoftMax(b.input(biased, nKV, G, nQ, hkv)))
 		for i, p := range got[0] {
 			want := float64(got[1][i])

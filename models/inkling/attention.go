@@ -134,6 +134,9 @@ func (st *step) attend(g *binding.Graph, at *op.Attention, w *layer, i int) *bin
 	st.declareFullKeys(g, i)
 	switch at.Spans = st.full.spans; {
 	case st.spanned(i):
+		if !st.few() {
+			at.Seen = func(first, n int64) (int64, int64) { return 0, int64(st.pos) + first + n }
+		}
 		return op.BandSpans(g, at)
 	case st.few():
 		return op.BandScatter(g, at, w.projRev, st.full.near, st.full.cells, st.farMask(g, i))
@@ -175,13 +178,16 @@ func (st *step) slidingPrefill(g *binding.Graph, at *op.Attention, w *layer, i i
 	o, ok := st.fusedPrefill(g, at, w, i, k, v)
 	if !ok {
 		st.declareRingKeys(g, i)
-		at.K = st.windowed(g, kCells, k)
+		pad := st.windowPad(i)
+		at.K = st.windowed(g, kCells, k, pad)
 		if lc.vt != nil {
-			at.VT = st.windowedColumns(g, lc.vt, v)
+			at.VT = st.windowedColumns(g, lc.vt, v, pad)
 		} else {
-			at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v)
+			at.V = st.windowed(g, st.cells(g, lc.v, st.s.ringCells), v, pad)
 		}
 		if at.Spans, at.Band = st.ring.spans, w.band; st.spanned(i) {
+			before := int64(st.slidingWindow - 1)
+			at.Seen = func(first, n int64) (int64, int64) { return int64(pad) + first, before + n }
 			o = op.BandSpans(g, at)
 		} else {
 			o = op.BandWindow(g, at, w.projRev, st.ring.mask, int64(st.slidingWindow-1))
@@ -221,43 +227,50 @@ func (st *step) segments(pos, n int) []segment {
 //
 //	vt:  [ringCells, head_dim, n_head_kv, all sequences]
 //	v:   [head_dim, n, n_head_kv]
-//	res: [W-1+n, head_dim, n_head_kv]   F32
-func (st *step) windowedColumns(g *binding.Graph, vt, v *binding.Tensor) *binding.Tensor {
+//	res: [pad+W-1+n, head_dim, n_head_kv]   F32
+func (st *step) windowedColumns(g *binding.Graph, vt, v *binding.Tensor, pad int) *binding.Tensor {
 	x := g.Permute(v, 1, 0, 2, 3) // [n, head_dim, n_head_kv]
 	if t := vt.Type(); t != binding.F32 {
 		x = g.Cast(g.Cast(x, t), binding.F32)
 	} else {
 		x = g.Cont(x)
 	}
-	before := st.slidingWindow - 1
-	if before == 0 {
-		return x
+	var pieces []segment
+	if pad > 0 {
+		pieces = append(pieces, segment{0, pad}) // any
+	}
+	if before := st.slidingWindow - 1; before > 0 {
+		pieces = append(pieces, st.segments(st.pos-before, before)...)
 	}
 	var past *binding.Tensor
-	for _, s := range st.segments(st.pos-before, before) {
+	for _, s := range pieces {
 		if part := g.Cast(st.columns(g, vt, s.first, s.n), binding.F32); past == nil {
 			past = part
 		} else {
 			past = g.Concat(past, part, 0)
 		}
 	}
+	if past == nil {
+		return x
+	}
 	return g.Concat(past, x, 0)
 }
 
 // windowed joins the window before the first row with the new rows, rounded as
 // the cache will round them, so that the result does not depend on how a
-// prompt is cut into steps.
+// prompt is cut into steps. pad cells that nobody looks at come first.
 //
 //	cells: [head_dim, ringCells, n_head_kv]
 //	x:     [head_dim, n, n_head_kv]
-//	res:   [head_dim, W-1+n, n_head_kv]   F32
-func (st *step) windowed(g *binding.Graph, cells, x *binding.Tensor) *binding.Tensor {
+//	res:   [head_dim, pad+W-1+n, n_head_kv]   F32
+func (st *step) windowed(g *binding.Graph, cells, x *binding.Tensor, pad int) *binding.Tensor {
 	x = g.Cont(x)
 	if t := cells.Type(); t != binding.F32 {
 		x = g.Cast(g.Cast(x, t), binding.F32)
 	}
-	if st.ring.gather == nil {
+	gather := st.ring.gather[pad]
+	if gather == nil {
 		return x
 	}
-	return g.Concat(g.GetRows(cells, st.ring.gather), x, 1)
+	return g.Concat(g.GetRows(cells, gather), x, 1)
 }

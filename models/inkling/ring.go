@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/models/layers"
 )
 
@@ -12,8 +13,8 @@ type ringInputs struct {
 	// Few rows: BandCells.
 	dist *binding.Tensor // [ringCells*N*Seqs] I32
 	// Many rows: the keys of the window before the first row, in order.
-	gather *binding.Tensor // [W-1, n_head_kv] I32
-	mask   *binding.Tensor // [ringCells, 1, N*Seqs] or [W-1+N, N] F32
+	gather map[int]*binding.Tensor // by pad: [pad+W-1, n_head_kv] I32
+	mask   *binding.Tensor         // [ringCells, 1, N*Seqs] or [W-1+N, N] F32
 	// In place of dist and mask: BandSpans.
 	spans *binding.Tensor // from declareSpans
 }
@@ -55,8 +56,8 @@ func (st *step) declareRingKeys(g *binding.Graph, layer int) {
 	f := &st.ring
 	of := st.ringSpan
 	if !st.few() {
-		of = st.windowSpan
-		st.declareGather(g, st.nHeadKV[layer])
+		of = st.windowSpan(st.windowPad(layer))
+		st.declareGather(g, st.nHeadKV[layer], st.windowPad(layer))
 	}
 	switch {
 	case st.spanned(layer):
@@ -71,22 +72,34 @@ func (st *step) declareRingKeys(g *binding.Graph, layer int) {
 	}
 }
 
+// windowPad is how many columns that nobody looks at stand before the window of many
+// rows, for the number of all to be what op.BandSpans is fastest with.
+func (st *step) windowPad(layer int) int {
+	if !st.spanned(layer) {
+		return 0
+	}
+	return roundUp(st.slidingWindow-1+st.N, op.SpanPad) - (st.slidingWindow - 1 + st.N)
+}
+
 // declareGather declares the cells of the window before the first of many rows, in
-// the order of their positions.
-func (st *step) declareGather(g *binding.Graph, hkv int) {
-	before := st.slidingWindow - 1
-	if before == 0 || st.ring.gather != nil {
+// the order of their positions, behind pad others.
+func (st *step) declareGather(g *binding.Graph, hkv, pad int) {
+	cols := pad + st.slidingWindow - 1
+	if cols == 0 || st.ring.gather[pad] != nil {
 		return
 	}
-	first := st.pos - before
-	in := g.Input("ring.gather", binding.I32, int64(before), int64(hkv))
-	gather := make([]int32, before*hkv)
+	first := st.pos - cols
+	in := g.Input("ring.gather", binding.I32, int64(cols), int64(hkv))
+	gather := make([]int32, cols*hkv)
 	for h := range hkv {
-		for c := range before {
-			gather[h*before+c] = int32(max(first+c, 0) % st.s.ring)
+		for c := range cols {
+			gather[h*cols+c] = int32(max(first+c, 0) % st.s.ring)
 		}
 	}
-	st.ring.gather = in
+	if st.ring.gather == nil {
+		st.ring.gather = map[int]*binding.Tensor{}
+	}
+	st.ring.gather[pad] = in
 	st.fill(func([]layers.Lane) { in.SetInt32s(gather) })
 }
 

@@ -40,11 +40,13 @@ func (st *step) declareSpans(g *binding.Graph, name string, extent int, of func(
 // fullSpan: cell = position.
 func fullSpan(pos, r int) [2]span { return [2]span{{0, pos + r + 1, pos + r}} }
 
-// windowSpan: column c of the keys stands at position pos-(W-1)+c.
-func (st *step) windowSpan(pos, r int) [2]span {
-	before := st.slidingWindow - 1
-	first := max(r, before-pos)
-	return [2]span{{first, before + r + 1 - first, before + r - first}}
+// windowSpan: column c of the keys stands at position pos-(W-1)-pad+c.
+func (st *step) windowSpan(pad int) func(pos, r int) [2]span {
+	return func(pos, r int) [2]span {
+		before := st.slidingWindow - 1
+		first := max(r, before-pos)
+		return [2]span{{pad + first, before + r + 1 - first, before + r - first}}
+	}
 }
 
 // ringSpan: position p lies in cell p mod ring.
