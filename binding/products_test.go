@@ -211,3 +211,29 @@ func BenchmarkProduct(b *testing.B) {
 		}
 	}
 }
+
+// TestMeasureExperts: banks with kernels of this project and without have a speed.
+func TestMeasureExperts(t *testing.T) {
+	for _, typ := range []DType{12, F32} {
+		be, err := NewBackend(CPU(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer be.Close()
+		mem := be.NewWeights(1)
+		defer mem.Close()
+		bank, err := mem.New("bank", typ, 256, 8, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := mem.Alloc(); err != nil {
+			t.Fatal(err)
+		}
+		if speed, err := be.measureExperts(bank, 2); err != nil || !(speed > 0) {
+			t.Errorf("%s: %g bytes a second, %v", typ, speed, err)
+		}
+		if _, err := be.measureExperts(bank, 6); err == nil {
+			t.Errorf("%s: 6 of 5 experts are used", typ)
+		}
+	}
+}

@@ -86,14 +86,25 @@ func (b *Backend) measureLink(from *Tensor) (float64, error) {
 
 // measureExperts multiplies streamedRows rows by the experts that each draws.
 func (b *Backend) measureExperts(bank *Tensor, used int) (float64, error) {
-	if n := int(bank.Dim(2)); used < 1 || used > n {
+	n := int(bank.Dim(2))
+	if used < 1 || used > n {
 		return 0, fmt.Errorf("%d of %d experts used", used, n)
 	}
 	g := b.NewGraph(8)
 	defer g.Close()
-	x := g.Input("x", F32, bank.Dim(0), 1, streamedRows)
-	ids := g.Input("ids", I32, int64(used), streamedRows)
-	g.Output(g.MulMatID(bank, x, ids))
+	var x, ids *Tensor
+	products := streamedRows * used
+	if g.multiplies(bank) { // as Experts: an expert's rows together
+		experts := min(n, products)
+		rows := (products + experts - 1) / experts
+		products = experts * rows
+		x = g.Input("x", F32, bank.Dim(0), int64(rows), int64(experts))
+		g.Output(g.MulMat(g.View(bank, [4]int64{bank.Dim(0), bank.Dim(1), int64(experts), 1}, bank.Stride(1), bank.Stride(2), bank.Stride(2), 0), x))
+	} else {
+		x = g.Input("x", F32, bank.Dim(0), 1, streamedRows)
+		ids = g.Input("ids", I32, int64(used), streamedRows)
+		g.Output(g.MulMatID(bank, x, ids))
+	}
 	a := b.NewAllocator()
 	defer a.Close()
 	if err := g.Alloc(a); err != nil {
@@ -103,12 +114,14 @@ func (b *Backend) measureExperts(bank *Tensor, used int) (float64, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	best := math.Inf(1)
 	for range streamedRounds {
-		ids.SetInt32s(draw(rng, int(bank.Dim(2)), used, streamedRows))
+		if ids != nil {
+			ids.SetInt32s(draw(rng, n, used, streamedRows))
+		}
 		start := time.Now()
 		if err := g.Compute(); err != nil {
 			return 0, err
 		}
 		best = min(best, time.Since(start).Seconds())
 	}
-	return float64(streamedRows*used) * float64(bank.Stride(2)) / best, nil
+	return float64(products) * float64(bank.Stride(2)) / best, nil
 }
