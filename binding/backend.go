@@ -123,6 +123,13 @@ func NewPlanner(devs ...Device) (b *Backend, err error) {
 	return b, nil
 }
 
+// vectors says which of this project's kernels products take: a value of
+// inkling_vectors in dots.h.
+func (b *Backend) vectors() uint32 { return uint32(C.inkling_team_vectors(b.host().team)) }
+
+// useVectors sets it for graphs that are built from now on.
+func (b *Backend) useVectors(v uint32) { C.inkling_team_use(b.host().team, v) }
+
 // WorkBytes is what the CPU's kernels hold for converted operands and the like,
 // as much as the largest graph so far wants.
 func (b *Backend) WorkBytes() int64 { return b.work }

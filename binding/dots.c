@@ -7,9 +7,21 @@ static size_t distance(size_t n) {
     return (lines | 1) * DOTS_ALIGN;
 }
 
-struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k) {
+enum inkling_vectors inkling_vectors(void) {
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) return VECTORS_NONE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni")) return VECTORS_AVX512_VNNI;
+    return VECTORS_AVX2;
+#else
+    return VECTORS_NONE;
+#endif
+}
+
+struct inkling_dots inkling_dots_of(enum inkling_vectors vectors, enum ggml_type type, int64_t k) {
     struct inkling_dots d = { .k = k };
-    if (!inkling_dots_avx512(&d, type)) {
+    const bool own = vectors == VECTORS_AVX512_VNNI ? inkling_dots_avx512(&d, type) : vectors == VECTORS_AVX2 && inkling_dots_avx2(&d, type);
+    if (!own) {
         const struct ggml_type_traits_cpu * traits = ggml_get_type_traits_cpu(type);
         d.dot        = traits->vec_dot;
         d.operand    = traits->vec_dot_type;

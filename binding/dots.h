@@ -1,9 +1,9 @@
 // Rows of weights times a few rows of other operands, on the CPU.
 //
 // ggml multiplies one row by one and unpacks quantised weights anew each time. The
-// kernels here unpack a block once for up to DOTS_ROWS rows, with AVX-512 VNNI where
-// the CPU has it; for all other types and CPUs ggml's are called row by row. What a
-// row gives does not depend on the rows beside it.
+// kernels here unpack a block once for up to DOTS_ROWS rows, with AVX2 or AVX-512 VNNI;
+// for all other types and CPUs ggml's are called row by row. What a row gives does not
+// depend on the rows beside it.
 #pragma once
 
 #include "ggml.h"
@@ -36,7 +36,13 @@ struct inkling_dots {
     enum ggml_type    operand; // type of the operand
 };
 
-struct inkling_dots inkling_dots_of(enum ggml_type type, int64_t k);
+// Instructions that there are kernels for, each with those before.
+enum inkling_vectors { VECTORS_NONE, VECTORS_AVX2, VECTORS_AVX512_VNNI };
+
+// What this CPU has.
+enum inkling_vectors inkling_vectors(void);
+
+struct inkling_dots inkling_dots_of(enum inkling_vectors vectors, enum ggml_type type, int64_t k);
 
 // Whether operands of a serve for b too.
 bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkling_dots * b);
@@ -56,6 +62,6 @@ static inline void inkling_dots(const struct inkling_dots * d, const void * w, s
     }
 }
 
-// Sets d to kernels with AVX-512 VNNI. False if there are none for the type, or the CPU
-// does not have it.
+// Sets d to kernels with these instructions. False if there are none for the type.
 bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type);
+bool inkling_dots_avx2(struct inkling_dots * d, enum ggml_type type);

@@ -1,49 +1,16 @@
-#include "dots.h"
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-
-#include <immintrin.h>
-#include <string.h>
+#if defined(__x86_64__)
 
 // Compiled for these whatever the rest is compiled for, and chosen when the program runs.
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
 
-// A loop over rows whose state lies in registers.
-#define EACH_ROW(r, n) _Pragma("GCC unroll 4") for (int r = 0; r < (n); r++)
-
-INLINE float half_at(const uint8_t * p) {
-    uint16_t h;
-    memcpy(&h, p, sizeof(h));
-    return _cvtsh_ss(h);
-}
+#include "kquants.h"
 
 INLINE __m512i halves(__m256i lo, __m256i hi) { return _mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1); }
 
 INLINE __m512i twice(const uint8_t * p) { return _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *) p)); }
 
-// K-quants: 256 weights to a block, whole numbers q of 4 to 6 bits without sign, in groups of 16 or 32 with a
-// scale s and an offset m each: a weight is d·s·q - m.
-//
-// An operand of k values x = scale·n has
-//
-//   n:      int8  [k]       in the order of the weights
-//   sums:   float [k/16]    scale·Σ n of each 16
-//   scales: float [k/256]
-//
-// so that Σ w·x = Σ_blocks d·scale·Σ_groups s·Σ q·n - Σ_16s m·sums. Products of 8 bits are added up in pairs: they
-// are below 2^15, as 63·127·2 is, and those with the scales below 2^31.
-
-enum { K_BLOCK = 256 };
-
-INLINE const float * sums_of(const char * x, int64_t k) { return (const float *) (x + k); }
-
-INLINE const float * scales_of(const char * x, int64_t k) { return (const float *) (x + k + k / 4); }
-
-static size_t k_operand_size(int64_t k) { return k + k / 4 + k / 64; }
-
 TARGET static void k_convert(int64_t k, const float * x, char * to, int64_t begin, int64_t end) {
-    float * sums = (float *) (to + k), * scales = (float *) (to + k + k / 4);
+    float * sums = (float *) k_sums(to, k), * scales = (float *) k_scales(to, k);
     for (int64_t b = begin; b < end; b++) {
         const float * from = x + b * K_BLOCK;
         __m512 high = _mm512_setzero_ps();
@@ -83,21 +50,9 @@ INLINE void multiply(int n_rows, __m512i * sum, __m512i q, __m512i s, const char
 // Adds what a block gives: y += d·scale·sum - m·sums.
 INLINE void add_block(int n_rows, __m512 * y, const __m512i * sum, __m512 d, __m512 m, const char * const * x, int64_t k, int64_t block) {
     EACH_ROW(r, n_rows) {
-        y[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(scales_of(x[r], k)[block])), _mm512_cvtepi32_ps(sum[r]), y[r]);
-        y[r] = _mm512_fnmadd_ps(m, _mm512_load_ps(sums_of(x[r], k) + 16 * block), y[r]);
+        y[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(k_scales(x[r], k)[block])), _mm512_cvtepi32_ps(sum[r]), y[r]);
+        y[r] = _mm512_fnmadd_ps(m, _mm512_load_ps(k_sums(x[r], k) + 16 * block), y[r]);
     }
-}
-
-// The scales and offsets of Q4_K and Q5_K, 6 bits each, in 12 bytes: those of the first four groups, the low 4 bits of the
-// others' scales and offsets in one byte, and the upper 2 in the upper bits of the first eight.
-//
-//   res: scales of the 8 groups, offsets of the 8 groups
-INLINE __m128i unpack_scales(const uint8_t * w) {
-    const __m128i at = _mm_loadu_si128((const __m128i *) w); // d and the offsets' d before them
-    const __m128i low = _mm_and_si128(_mm_srlv_epi32(_mm_shuffle_epi8(at, _mm_setr_epi8(4, 5, 6, 7, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)), _mm_setr_epi32(0, 0, 0, 4)),
-                                      _mm_setr_epi32(0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f));
-    const __m128i high = _mm_and_si128(_mm_srli_epi32(_mm_shuffle_epi8(at, _mm_setr_epi8(-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11)), 2), _mm_set1_epi8(0x30));
-    return _mm_or_si128(low, high);
 }
 
 // Q4_K: d, offsets' d, 12 bytes with 8 scales and 8 offsets of 6 bits, then 4 times 32 bytes whose low halves are a
@@ -199,27 +154,10 @@ INLINE void dots_q8_0(int n_rows, int64_t k, const uint8_t * w, const char * con
     EACH_ROW(r, n_rows) out[r] = _mm512_reduce_add_ps(y[r]);
 }
 
-#define KERNEL(name, n) \
-    TARGET static void name##_##n(int64_t k, const void * w, size_t stride, int64_t m, const char * const * x, float * y, int64_t y_stride) { \
-        for (int64_t i = 0; i < m; i++) { \
-            float out[n]; \
-            name(n, k, (const uint8_t *) w + i * stride, x, out); \
-            for (int r = 0; r < n; r++) y[r * y_stride + i] = out[r]; \
-        } \
-    }
-#define KERNELS(name) \
-    KERNEL(name, 1) KERNEL(name, 2) KERNEL(name, 3) KERNEL(name, 4) \
-    static const inkling_dots_kernel name##_kernels[DOTS_ROWS] = { name##_1, name##_2, name##_3, name##_4 };
-
 KERNELS(dots_q4_K)
 KERNELS(dots_q5_K)
 KERNELS(dots_q6_K)
 KERNELS(dots_q8_0)
-
-static bool has_avx512(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
-}
 
 bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type) {
     switch (type) {
@@ -231,7 +169,7 @@ bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type) {
     }
     const bool q8 = type == GGML_TYPE_Q8_0;
     const int64_t block = q8 ? Q8_BLOCK : K_BLOCK;
-    if (d->k % block != 0 || !has_avx512()) {
+    if (d->k % block != 0) {
         d->kernels = NULL;
         return false;
     }
@@ -242,6 +180,8 @@ bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type) {
 }
 
 #else
+
+#include "dots.h"
 
 bool inkling_dots_avx512(struct inkling_dots * d, enum ggml_type type) {
     (void) d, (void) type;

@@ -54,14 +54,14 @@ static void lay_out(struct call * c, char * base) {
     c->end      = at;
 }
 
-static struct call call_of(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
+static struct call call_of(const struct inkling_team * team, const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
                            const struct ggml_tensor * x, const struct ggml_tensor * ids, const struct ggml_tensor * weights, char * base) {
     struct call c = { gate, up, down, x, ids, weights };
     c.n = x->ne[1], c.experts = gate->ne[2], c.used = ids ? ids->ne[0] : c.experts;
     c.embd = gate->ne[0], c.ff = gate->ne[1];
-    c.gate_dots = inkling_dots_of(gate->type, c.embd);
-    c.up_dots   = inkling_dots_of(up->type, c.embd);
-    c.down_dots = inkling_dots_of(down->type, c.ff);
+    c.gate_dots = inkling_dots_of(team->vectors, gate->type, c.embd);
+    c.up_dots   = inkling_dots_of(team->vectors, up->type, c.embd);
+    c.down_dots = inkling_dots_of(team->vectors, down->type, c.ff);
     lay_out(&c, base);
     return c;
 }
@@ -171,7 +171,7 @@ static void down_chunk(const struct call * c, float * out, int64_t begin, int64_
 void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * shared) {
     struct inkling_team * team = shared;
     struct ggml_tensor ** src = dst->src;
-    struct call c = call_of(src[0], src[1], src[2], src[3], src[4], src[5], team->work);
+    struct call c = call_of(team, src[0], src[1], src[2], src[3], src[4], src[5], team->work);
     if (ith == 0) sort_slots(&c);
     convert(&c.gate_dots, c.x->data, c.x->nb[1], c.n, c.gate_x, ith, nth);
     if (c.up_x != c.gate_x) convert(&c.up_dots, c.x->data, c.x->nb[1], c.n, c.up_x, ith, nth);
@@ -193,9 +193,9 @@ void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * 
     }
 }
 
-size_t inkling_experts_work(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
-                            const struct ggml_tensor * x, const struct ggml_tensor * ids) {
-    return (size_t) call_of(gate, up, down, x, ids, NULL, NULL).end;
+size_t inkling_experts_work(const struct inkling_team * team, const struct ggml_tensor * gate, const struct ggml_tensor * up,
+                            const struct ggml_tensor * down, const struct ggml_tensor * x, const struct ggml_tensor * ids) {
+    return (size_t) call_of(team, gate, up, down, x, ids, NULL, NULL).end;
 }
 
 struct ggml_tensor * inkling_experts(struct ggml_context * ctx, struct ggml_tensor * gate, struct ggml_tensor * up, struct ggml_tensor * down,

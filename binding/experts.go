@@ -24,7 +24,8 @@ func (g *Graph) Experts(gate, up, down, x, ids, weights *Tensor) *Tensor {
 	if weights != nil {
 		need(weights.Type() == F32 && weights.Shape() == [4]int64{used, n, 1, 1} && contiguousRows(weights), "experts", "want a weight for each expert of a row", x, weights)
 	}
-	team := g.team(C.inkling_experts_work(gate.c(), up.c(), down.c(), x.c(), ids.c()))
+	team := g.be.host().team
+	g.teamWork = max(g.teamWork, int64(C.inkling_experts_work(team, gate.c(), up.c(), down.c(), x.c(), ids.c())))
 	return g.node(C.inkling_experts(g.ctx, gate.c(), up.c(), down.c(), x.c(), ids.c(), weights.c(), team))
 }
 
@@ -42,12 +43,6 @@ func (g *Graph) OwnExperts(banks ...*Tensor) bool {
 // multiplies reports whether the device is the CPU and has a kernel of this project for
 // rows of w, which it can read.
 func (g *Graph) multiplies(w *Tensor) bool {
-	return g.Device().IsCPU() && bool(C.inkling_multiplies(C.enum_ggml_type(w.Type()), C.int64_t(w.Dim(0)))) && contiguousRows(w) && w.Dim(3) == 1 &&
+	return g.Device().IsCPU() && bool(C.inkling_multiplies(g.be.host().team, C.enum_ggml_type(w.Type()), C.int64_t(w.Dim(0)))) && contiguousRows(w) && w.Dim(3) == 1 &&
 		(g.be.parts == nil || !bool(C.inkling_weight_is_elsewhere(w.c(), g.runs().b)))
-}
-
-// team is what threads share in a node that wants work bytes for itself.
-func (g *Graph) team(work C.size_t) *C.struct_inkling_team {
-	g.teamWork = max(g.teamWork, int64(work))
-	return g.be.host().team
 }

@@ -27,7 +27,7 @@ type Graph struct {
 	mem   unsafe.Pointer // that ctx lies in, of graphMemory
 	class int
 
-	teamWork int64 // bytes that a node of this project wants for itself, see team
+	teamWork int64 // bytes of the team that a node of this project's products wants
 }
 
 // NewGraph makes room for n tensors: inputs, views and results alike.

@@ -47,7 +47,9 @@ func (g *Graph) MulMat(a, b *Tensor) *Tensor {
 	need(a.Dim(0) == b.Dim(0) && b.Dim(2)%a.Dim(2) == 0 && b.Dim(3)%a.Dim(3) == 0, "mul_mat", "shapes do not fit", a, b)
 	need(a.Stride(0) <= a.Stride(1), "mul_mat", "the first operand is transposed", a, b)
 	if b.Type() == F32 && contiguousRows(b) && b.Dim(3) == 1 && g.multiplies(a) {
-		return g.node(C.inkling_product(g.ctx, a.c(), b.c(), g.team(C.inkling_product_work(a.c(), b.c()))))
+		team := g.be.host().team
+		g.teamWork = max(g.teamWork, int64(C.inkling_product_work(team, a.c(), b.c())))
+		return g.node(C.inkling_product(g.ctx, a.c(), b.c(), team))
 	}
 	return g.plainMulMat(a, b)
 }

@@ -5,7 +5,7 @@
 
 enum { chunk_rows = 16 }; // of weights, that a thread takes at once
 
-bool inkling_multiplies(enum ggml_type type, int64_t k) { return inkling_dots_of(type, k).kernels != NULL; }
+bool inkling_multiplies(const struct inkling_team * team, enum ggml_type type, int64_t k) { return inkling_dots_of(team->vectors, type, k).kernels != NULL; }
 
 // One chunk of rows of weights times all rows of x.
 static void multiply_chunk(const struct inkling_dots * d, const char * w, size_t w_stride, int64_t m, const char * x, int64_t n, float * y, int64_t y_stride) {
@@ -21,7 +21,7 @@ void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * 
     struct inkling_team * team = shared;
     const struct ggml_tensor * w = dst->src[0], * x = dst->src[1];
     const int64_t m = w->ne[1], n = x->ne[1], batches = x->ne[2], repeat = x->ne[2] / w->ne[2];
-    const struct inkling_dots d = inkling_dots_of(w->type, w->ne[0]);
+    const struct inkling_dots d = inkling_dots_of(team->vectors, w->type, w->ne[0]);
     char * operands = team->work;
 
     const int64_t blocks = n * batches * d.blocks; // the thread's part, across rows
@@ -42,8 +42,8 @@ void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * 
     }
 }
 
-size_t inkling_product_work(const struct ggml_tensor * w, const struct ggml_tensor * x) {
-    return x->ne[1] * x->ne[2] * inkling_dots_of(w->type, w->ne[0]).size;
+size_t inkling_product_work(const struct inkling_team * team, const struct ggml_tensor * w, const struct ggml_tensor * x) {
+    return x->ne[1] * x->ne[2] * inkling_dots_of(team->vectors, w->type, w->ne[0]).size;
 }
 
 struct ggml_tensor * inkling_product(struct ggml_context * ctx, struct ggml_tensor * w, struct ggml_tensor * x, struct inkling_team * team) {

@@ -1,7 +1,7 @@
 // Products of the CPU as nodes of this project, for types that it has kernels for.
 #pragma once
 
-#include "ggml.h"
+#include "dots.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +15,13 @@ void inkling_team_free(struct inkling_team * team);
 // computed meanwhile. False without memory.
 bool inkling_team_reserve(struct inkling_team * team, size_t size);
 
-// Whether the CPU has a kernel of this project for rows of k weights of a type.
-bool inkling_multiplies(enum ggml_type type, int64_t k);
+// Kernels for which instructions nodes take that are made from now on: at first the best
+// that the CPU has.
+enum inkling_vectors inkling_team_vectors(const struct inkling_team * team);
+void inkling_team_use(struct inkling_team * team, enum inkling_vectors vectors);
+
+// Whether there is a kernel of this project for rows of k weights of a type.
+bool inkling_multiplies(const struct inkling_team * team, enum ggml_type type, int64_t k);
 
 // ggml_mul_mat of weights that inkling_multiplies.
 //
@@ -26,7 +31,7 @@ bool inkling_multiplies(enum ggml_type type, int64_t k);
 //
 // The node wants inkling_product_work bytes of the team.
 struct ggml_tensor * inkling_product(struct ggml_context * ctx, struct ggml_tensor * w, struct ggml_tensor * x, struct inkling_team * team);
-size_t inkling_product_work(const struct ggml_tensor * w, const struct ggml_tensor * x);
+size_t inkling_product_work(const struct inkling_team * team, const struct ggml_tensor * w, const struct ggml_tensor * x);
 
 // Σ_k weights[k]·down_k(silu(gate_k x)·up_k x) over the experts that ids names for each row.
 //
@@ -40,8 +45,8 @@ size_t inkling_product_work(const struct ggml_tensor * w, const struct ggml_tens
 // The node wants inkling_experts_work bytes of the team.
 struct ggml_tensor * inkling_experts(struct ggml_context * ctx, struct ggml_tensor * gate, struct ggml_tensor * up, struct ggml_tensor * down,
                                      struct ggml_tensor * x, struct ggml_tensor * ids, struct ggml_tensor * weights, struct inkling_team * team);
-size_t inkling_experts_work(const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
-                            const struct ggml_tensor * x, const struct ggml_tensor * ids);
+size_t inkling_experts_work(const struct inkling_team * team, const struct ggml_tensor * gate, const struct ggml_tensor * up,
+                            const struct ggml_tensor * down, const struct ggml_tensor * x, const struct ggml_tensor * ids);
 
 // The kernels of these nodes.
 void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * team);

@@ -7,9 +7,15 @@
 
 struct inkling_team * inkling_team_new(void) {
     struct inkling_team * t = aligned_alloc(_Alignof(struct inkling_team), sizeof(struct inkling_team));
-    if (t) memset(t, 0, sizeof(*t));
+    if (!t) return NULL;
+    memset(t, 0, sizeof(*t));
+    t->vectors = inkling_vectors();
     return t;
 }
+
+enum inkling_vectors inkling_team_vectors(const struct inkling_team * t) { return t->vectors; }
+
+void inkling_team_use(struct inkling_team * t, enum inkling_vectors vectors) { t->vectors = vectors; }
 
 void inkling_team_free(struct inkling_team * t) {
     if (t) free(t->work);

@@ -1,6 +1,8 @@
 // How the threads of a node share its work.
 #pragma once
 
+#include "dots.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +22,8 @@ struct inkling_team {
 
     char * work; // memory for one node, aligned to a cache line
     size_t size;
+
+    enum inkling_vectors vectors; // kernels that are used
 };
 
 static inline void team_relax(void) {
