@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // scrape reads /metrics and checks each line against the text format.
@@ -53,7 +54,7 @@ func TestMetrics(t *testing.T) {
 	askOK(t, h, "/v1/chat/completions", body, &resp)
 	ask(t, h, "/v1/chat/completions", `{}`)
 	ask(t, h, "/nothing", `{}`)
-	got := scrape(t, h.URL)
+	got := scrapeIdle(t, h.URL)
 	for name, want := range map[string]float64{
 		`inkling_http_requests_total{route="/v1/chat/completions",status="200"}`:      2,
 		`inkling_http_requests_total{route="/v1/chat/completions",status="400"}`:      1,
@@ -85,6 +86,20 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %v", name, got[name])
 		}
 	}
+}
+
+// scrapeIdle is scrape when the engine has taken stock of the last answer, which it may do
+// after the answer's end has been sent.
+func scrapeIdle(t *testing.T, url string) map[string]float64 {
+	t.Helper()
+	for range 1000 {
+		if got := scrape(t, url); got[`inkling_requests_active{model="tiny"}`] == 0 {
+			return got
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the engine does not come to rest")
+	return nil
 }
 
 func TestRoot(t *testing.T) {
