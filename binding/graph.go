@@ -204,7 +204,7 @@ func (g *Graph) Measure() int64 {
 // of operands in another type. Graphs computed one after another share it.
 func (g *Graph) work() int64 {
 	if !g.be.dev.IsCPU() {
-		return 0
+		return g.teamWork
 	}
 	return int64(C.ggml_graph_plan(g.cg, C.int(g.be.threads), nil).work_size) + g.teamWork
 }
