@@ -22,13 +22,15 @@ TARGET static void k_convert(int64_t k, const float * x, char * to, int64_t begi
     const __m256 no_sign = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     for (int64_t b = begin; b < end; b++) {
         const float * from = x + b * K_BLOCK;
-        __m256 high = _mm256_setzero_ps();
-        for (int i = 0; i < K_BLOCK; i += 8) high = _mm256_max_ps(high, _mm256_and_ps(no_sign, _mm256_loadu_ps(from + i)));
-        const float top = highest(high), inverse = 127 / top;
-        if (!(top > 0)) {
-            memset(to + b * K_BLOCK, 0, K_BLOCK);
-            memset(sums + b * 16, 0, 16 * sizeof(float));
-            scales[b] = 0;
+        __m256 high = _mm256_setzero_ps(), nan = high;
+        for (int i = 0; i < K_BLOCK; i += 8) {
+            const __m256 v = _mm256_loadu_ps(from + i);
+            nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+            high = _mm256_max_ps(high, _mm256_and_ps(no_sign, v));
+        }
+        const float top = _mm256_movemask_ps(nan) ? NAN : highest(high), inverse = 127 / top;
+        if (k_flat(top)) {
+            k_convert_flat(k, to, b, top);
             continue;
         }
         const float scale = 1 / inverse;

@@ -14,12 +14,15 @@ TARGET static void k_convert(int64_t k, const float * x, char * to, int64_t begi
     for (int64_t b = begin; b < end; b++) {
         const float * from = x + b * K_BLOCK;
         __m512 high = _mm512_setzero_ps();
-        for (int i = 0; i < K_BLOCK; i += 16) high = _mm512_max_ps(high, _mm512_abs_ps(_mm512_loadu_ps(from + i)));
-        const float top = _mm512_reduce_max_ps(high), inverse = 127 / top;
-        if (!(top > 0)) {
-            memset(to + b * K_BLOCK, 0, K_BLOCK);
-            memset(sums + b * 16, 0, 16 * sizeof(float));
-            scales[b] = 0;
+        __mmask16 nan = 0;
+        for (int i = 0; i < K_BLOCK; i += 16) {
+            const __m512 v = _mm512_loadu_ps(from + i);
+            nan |= _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+            high = _mm512_max_ps(high, _mm512_abs_ps(v));
+        }
+        const float top = nan ? NAN : _mm512_reduce_max_ps(high), inverse = 127 / top;
+        if (k_flat(top)) {
+            k_convert_flat(k, to, b, top);
             continue;
         }
         const float scale = 1 / inverse;
@@ -128,8 +131,9 @@ TARGET static void q8_convert(int64_t k, const float * x, char * to, int64_t beg
     float * scales = (float *) (to + k);
     for (int64_t b = 2 * begin; b < 2 * end; b++) {
         const __m512 lo = _mm512_loadu_ps(x + 32 * b), hi = _mm512_loadu_ps(x + 32 * b + 16);
-        const float top = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(lo), _mm512_abs_ps(hi)));
-        const __m512 inverse = _mm512_set1_ps(top > 0 ? 127 / top : 0);
+        const bool nan = _mm512_cmp_ps_mask(lo, hi, _CMP_UNORD_Q) != 0;
+        const float top = nan ? NAN : _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(lo), _mm512_abs_ps(hi)));
+        const __m512 inverse = _mm512_set1_ps(top >= FLT_MIN && top < INFINITY ? 127 / top : 0);
         _mm_store_si128((__m128i *) (to + 32 * b), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(lo, inverse))));
         _mm_store_si128((__m128i *) (to + 32 * b + 16), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(hi, inverse))));
         _mm256_store_ps(scales + 8 * b, _mm256_set1_ps(_cvtsh_ss(_cvtss_sh(top / 127, _MM_FROUND_TO_NEAREST_INT)))); // as ggml's, of 16 bits

@@ -40,3 +40,9 @@ func (t DType) Size() int64 { return int64(C.ggml_type_size(C.enum_ggml_type(t))
 
 // Quantized reports whether the type stores blocks of codes.
 func (t DType) Quantized() bool { return bool(C.ggml_is_quantized(C.enum_ggml_type(t))) }
+
+// Multiplied reports whether weights can have the type: ggml has types that only the other
+// operand of a product is converted to.
+func (t DType) Multiplied() bool {
+	return C.ggml_get_type_traits_cpu(C.enum_ggml_type(t)).vec_dot != nil
+}

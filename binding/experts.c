@@ -11,8 +11,6 @@
 // multiplied. Here the threads meet three times, rows that chose the same expert share
 // its reading.
 
-enum { gate_rows = 16, down_rows = 32 }; // rows of weights that a thread takes at once
-
 static size_t padded(size_t n) { return (n + DOTS_ALIGN - 1) / DOTS_ALIGN * DOTS_ALIGN; }
 
 // The operands of a node and what its threads hand to each other. A slot is one of the n_used
@@ -56,7 +54,7 @@ static void lay_out(struct call * c, char * base) {
 
 static struct call call_of(const struct inkling_team * team, const struct ggml_tensor * gate, const struct ggml_tensor * up, const struct ggml_tensor * down,
                            const struct ggml_tensor * x, const struct ggml_tensor * ids, const struct ggml_tensor * weights, char * base) {
-    struct call c = { gate, up, down, x, ids, weights };
+    struct call c = { .gate = gate, .up = up, .down = down, .x = x, .ids = ids, .weights = weights };
     c.n = x->ne[1], c.experts = gate->ne[2], c.used = ids ? ids->ne[0] : c.experts;
     c.embd = gate->ne[0], c.ff = gate->ne[1];
     c.gate_dots = inkling_dots_of(team->vectors, gate->type, c.embd);
@@ -117,15 +115,15 @@ static const char * row_of(const struct ggml_tensor * t, int32_t expert, int64_t
     return (const char *) t->data + expert * t->nb[2] + row * t->nb[1];
 }
 
-// silu(g)·u of gate_rows values.
-static void activate(const float * g, const float * u, float * h) {
-    for (int i = 0; i < gate_rows; i += VEC) {
+// silu(g)·u of n values, a multiple of TEAM_LEAST_ROWS.
+static void activate(const float * g, const float * u, float * h, int64_t n) {
+    for (int64_t i = 0; i < n; i += VEC) {
         const vec x = vec_load(g + i), below = vec_choose(x < 0, x, -x), e = vec_exp(below); // exp(-|x|)
         vec_store(h + i, x * vec_choose(x < 0, e, vec_all(1)) / (e + 1) * vec_load(u + i));
     }
 }
 
-// h of at most gate_rows rows of the k-th chosen expert: silu(gate x)·up x.
+// h of at most TEAM_MOST_ROWS rows of the k-th chosen expert: silu(gate x)·up x.
 static void gate_chunk(const struct call * c, int32_t k, int64_t begin, int64_t end) {
     const int32_t expert = c->chosen[k];
     for (int32_t s = c->first[k]; s < c->first[k + 1]; s += DOTS_ROWS) {
@@ -135,11 +133,13 @@ static void gate_chunk(const struct call * c, int32_t k, int64_t begin, int64_t 
             gate_x[r] = c->gate_x + c->slots[s + r] / c->used * c->gate_dots.size;
             up_x[r]   = c->up_x + c->slots[s + r] / c->used * c->up_dots.size;
         }
-        float g[DOTS_ROWS][gate_rows] = { 0 }, u[DOTS_ROWS][gate_rows] = { 0 }, h[gate_rows];
-        inkling_dots(&c->gate_dots, row_of(c->gate, expert, begin), c->gate->nb[1], end - begin, gate_x, rows, g[0], gate_rows);
-        inkling_dots(&c->up_dots, row_of(c->up, expert, begin), c->up->nb[1], end - begin, up_x, rows, u[0], gate_rows);
+        float g[DOTS_ROWS][TEAM_MOST_ROWS], u[DOTS_ROWS][TEAM_MOST_ROWS], h[TEAM_MOST_ROWS];
+        const int64_t whole = (end - begin + TEAM_LEAST_ROWS - 1) / TEAM_LEAST_ROWS * TEAM_LEAST_ROWS;
+        inkling_dots(&c->gate_dots, row_of(c->gate, expert, begin), c->gate->nb[1], end - begin, gate_x, rows, g[0], TEAM_MOST_ROWS);
+        inkling_dots(&c->up_dots, row_of(c->up, expert, begin), c->up->nb[1], end - begin, up_x, rows, u[0], TEAM_MOST_ROWS);
         for (int r = 0; r < rows; r++) {
-            activate(g[r], u[r], h);
+            for (int64_t i = end - begin; i < whole; i++) g[r][i] = u[r][i] = 0;
+            activate(g[r], u[r], h, whole);
             memcpy(c->h + c->slots[s + r] * c->ff + begin, h, (end - begin) * sizeof(float));
         }
     }
@@ -159,8 +159,8 @@ static void down_chunk(const struct call * c, float * out, int64_t begin, int64_
                 to[r]     = out + slot / c->used * c->embd;
                 weight[r] = weight_of(c, slot);
             }
-            float y[DOTS_ROWS][down_rows];
-            inkling_dots(&c->down_dots, row_of(c->down, c->chosen[k], begin), c->down->nb[1], end - begin, x, rows, y[0], down_rows);
+            float y[DOTS_ROWS][TEAM_MOST_ROWS];
+            inkling_dots(&c->down_dots, row_of(c->down, c->chosen[k], begin), c->down->nb[1], end - begin, x, rows, y[0], TEAM_MOST_ROWS);
             for (int r = 0; r < rows; r++) {
                 for (int64_t i = begin; i < end; i++) to[r][i] += weight[r] * y[r][i - begin];
             }
@@ -177,7 +177,7 @@ void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * 
     if (c.up_x != c.gate_x) convert(&c.up_dots, c.x->data, c.x->nb[1], c.n, c.up_x, ith, nth);
     team_meet(team, nth);
 
-    const int64_t per_expert = (c.ff + gate_rows - 1) / gate_rows;
+    const int64_t gate_rows = team_chunk(c.ff * *c.n_chosen, c.gate->nb[1], c.n, nth), per_expert = (c.ff + gate_rows - 1) / gate_rows;
     for (int64_t i; (i = team_take(team)) < *c.n_chosen * per_expert;) {
         const int64_t begin = i % per_expert * gate_rows, end = begin + gate_rows < c.ff ? begin + gate_rows : c.ff;
         gate_chunk(&c, (int32_t) (i / per_expert), begin, end);
@@ -187,6 +187,7 @@ void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * 
     convert(&c.down_dots, (const char *) c.h, c.ff * sizeof(float), c.n * c.used, c.down_x, ith, nth);
     team_meet(team, nth);
 
+    const int64_t down_rows = team_chunk(c.embd, c.down->nb[1], c.n, nth);
     for (int64_t i; (i = team_take(team)) * down_rows < c.embd;) {
         const int64_t begin = i * down_rows, end = begin + down_rows < c.embd ? begin + down_rows : c.embd;
         down_chunk(&c, dst->data, begin, end);

@@ -18,7 +18,9 @@
 
 #include "dots.h"
 
+#include <float.h>
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
@@ -28,6 +30,17 @@ enum { K_BLOCK = 256 };
 static inline const float * k_sums(const char * x, int64_t k) { return (const float *) (x + k); }
 
 static inline const float * k_scales(const char * x, int64_t k) { return (const float *) (x + k + k / 4); }
+
+// Whether a block whose highest absolute value is top has no numbers n: zeros and what is
+// too small to divide by, and what is no number or infinite.
+static inline bool k_flat(float top) { return !(top >= 127 * FLT_MIN && top < INFINITY); }
+
+// Such a block: it gives 0, or NaN for what is no number, lest that get lost.
+static inline void k_convert_flat(int64_t k, char * to, int64_t block, float top) {
+    memset(to + block * K_BLOCK, 0, K_BLOCK);
+    memset((char *) k_sums(to, k) + block * 16 * sizeof(float), 0, 16 * sizeof(float));
+    ((float *) k_scales(to, k))[block] = top < INFINITY ? 0 : NAN;
+}
 
 static inline size_t k_operand_size(int64_t k) { return k + k / 4 + k / 64; }
 

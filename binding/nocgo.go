@@ -112,6 +112,8 @@ func (t DType) Size() int64 { panic(errNoCgo) }
 
 func (t DType) Quantized() bool { panic(errNoCgo) }
 
+func (t DType) Multiplied() bool { panic(errNoCgo) }
+
 func (g *Graph) Experts(gate, up, down, x, ids, weights *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) OwnExperts(banks ...*Tensor) bool { panic(errNoCgo) }

@@ -3,8 +3,6 @@
 #include "dots.h"
 #include "team.h"
 
-enum { chunk_rows = 16 }; // of weights, that a thread takes at once
-
 bool inkling_multiplies(const struct inkling_team * team, enum ggml_type type, int64_t k) { return inkling_dots_of(team->vectors, type, k).kernels != NULL; }
 
 // One chunk of rows of weights times all rows of x.
@@ -33,9 +31,9 @@ void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * 
     }
     team_meet(team, nth);
 
-    const int64_t chunks = (m + chunk_rows - 1) / chunk_rows;
+    const int64_t chunk = team_chunk(m * batches, w->nb[1], n, nth), chunks = (m + chunk - 1) / chunk;
     for (int64_t c; (c = team_take(team)) < chunks * batches;) {
-        const int64_t batch = c / chunks, first = c % chunks * chunk_rows, rows = m - first < chunk_rows ? m - first : chunk_rows;
+        const int64_t batch = c / chunks, first = c % chunks * chunk, rows = m - first < chunk ? m - first : chunk;
         const char * at = (const char *) w->data + batch / repeat * w->nb[2] + first * w->nb[1];
         float * y = (float *) dst->data + batch * n * m + first;
         multiply_chunk(&d, at, w->nb[1], rows, operands + batch * n * d.size, n, y, m);

@@ -15,8 +15,8 @@ void inkling_team_free(struct inkling_team * team);
 // computed meanwhile. False without memory.
 bool inkling_team_reserve(struct inkling_team * team, size_t size);
 
-// Kernels for which instructions nodes take that are made from now on: at first the best
-// that the CPU has.
+// Kernels for which instructions nodes take: at first the best that the CPU has. Graphs that
+// were made before a change may not be computed after it.
 enum inkling_vectors inkling_team_vectors(const struct inkling_team * team);
 void inkling_team_use(struct inkling_team * team, enum inkling_vectors vectors);
 

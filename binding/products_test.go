@@ -189,10 +189,16 @@ func TestProductOperands(t *testing.T) {
 		if !p.be.owns(p.w) {
 			return
 		}
-		p.xs[2*k+5] = float32(math.Inf(1))
-		for i, y := range p.graph(t, gaps(own))()[m:] {
-			if !math.IsNaN(float64(y)) && !math.IsInf(float64(y), 0) {
-				t.Errorf("a row with an infinity gives %g at %d", y, i)
+		for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+			for _, at := range []int{0, 5, 31, 255} {
+				was := p.xs[2*k+at]
+				p.xs[2*k+at] = float32(bad)
+				for i, y := range p.graph(t, gaps(own))()[m:] {
+					if !math.IsNaN(float64(y)) && !math.IsInf(float64(y), 0) {
+						t.Fatalf("a row with %g at %d gives %g at %d", bad, at, y, i)
+					}
+				}
+				p.xs[2*k+at] = was
 			}
 		}
 	})
@@ -252,6 +258,15 @@ func TestMeasureExperts(t *testing.T) {
 		}
 		if _, err := be.measureExperts(bank, 6); err == nil {
 			t.Errorf("%s: 6 of 5 experts are used", typ)
+		}
+	}
+}
+
+// TestMultiplied: types that only operands are converted to are no weights.
+func TestMultiplied(t *testing.T) {
+	for typ, want := range map[DType]bool{F32: true, F16: true, BF16: true, Q8_0: true, 12: true, 9: false, 15: false} { // Q4_K, Q8_1, Q8_K
+		if got := typ.Multiplied(); got != want {
+			t.Errorf("%s: %v, want %v", typ, got, want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (w *wanted) check(info gguf.TensorInfo) error {
 	if !t.Known() {
 		return fmt.Errorf("tensor %q: type %s is not one of this build's ggml (build with GGML_DIR= and a newer tree)", w.name, info.Type)
 	}
-	if t != binding.F32 && t != binding.F16 && t != binding.BF16 && !t.Quantized() {
+	if t != binding.F32 && t != binding.F16 && t != binding.BF16 && !t.Quantized() || !t.Multiplied() {
 		return fmt.Errorf("tensor %q: type %s, want one of weights", w.name, info.Type)
 	}
 	if w.f32 && t != binding.F32 {

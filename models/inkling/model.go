@@ -146,7 +146,7 @@ func (c *config) nodes(sh shape) int {
 	for i, sliding := range c.sliding {
 		nKV := sh.nKV
 		if sliding {
-			nKV = c.slidingWindow - 1 + sh.rows.N
+			nKV = roundUp(c.slidingWindow-1+sh.rows.N, op.SpanPad)
 		}
 		for _, of := range []func(dh, nHead, nHeadKV, nQ, nKV int64) int64{op.BandWindowBlocks, op.BandSpansBlocks} {
 			blocks = max(blocks, of(int64(c.headDimOf(i)), int64(c.nHead), int64(c.nHeadKV[i]), int64(sh.rows.N), int64(nKV)))
