@@ -37,12 +37,22 @@ bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkli
     return a->k == b->k && a->convert == b->convert && a->operand == b->operand;
 }
 
-void inkling_dots_convert(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end) {
-    if (begin >= end) return;
+// Converts the blocks from begin to end-1 of a row.
+static void convert_blocks(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end) {
     if (d->convert) {
         d->convert(d->k, x, to, begin, end);
         return;
     }
     const int64_t size = ggml_blck_size(d->operand);
     d->from_float(x + begin * size, to + begin * ggml_type_size(d->operand), (end - begin) * size);
+}
+
+void inkling_dots_convert(const struct inkling_dots * d, const struct inkling_rows * x, int64_t rows, char * to, int ith, int nth) {
+    const int64_t blocks = rows * d->blocks;
+    for (int64_t b = blocks * ith / nth, end = blocks * (ith + 1) / nth; b < end;) {
+        const int64_t row = b / d->blocks, first = b % d->blocks, last = end - row * d->blocks < d->blocks ? end - row * d->blocks : d->blocks;
+        const char * from = (const char *) x->data + row % x->n * x->nb1 + row / x->n * x->nb2;
+        convert_blocks(d, (const float *) from, to + row * d->size, first, last);
+        b += last - first;
+    }
 }

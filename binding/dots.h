@@ -47,8 +47,16 @@ struct inkling_dots inkling_dots_of(enum inkling_vectors vectors, enum ggml_type
 // Whether operands of a serve for b too.
 bool inkling_dots_same_operand(const struct inkling_dots * a, const struct inkling_dots * b);
 
-// Converts the blocks from begin to end-1 of k values to an operand.
-void inkling_dots_convert(const struct inkling_dots * d, const float * x, char * to, int64_t begin, int64_t end);
+// Rows of F32: row r lies r%n*nb1 + r/n*nb2 bytes behind data.
+struct inkling_rows {
+    const void * data;
+    int64_t n;
+    size_t nb1, nb2;
+};
+
+// Converts the part of thread ith of nth of some rows to operands, which lie d->size bytes
+// apart. A row may be cut between threads.
+void inkling_dots_convert(const struct inkling_dots * d, const struct inkling_rows * x, int64_t rows, char * to, int ith, int nth);
 
 // y[r*y_stride + i] = the product of row i of weights, which lie stride bytes apart, and the operand x[r],
 // for i < m and r < n <= DOTS_ROWS.

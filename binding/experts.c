@@ -101,16 +101,6 @@ static void sort_slots(struct call * c) {
     *c->n_chosen = n;
 }
 
-// Converts the thread's part of some rows, which lie stride bytes apart.
-static void convert(const struct inkling_dots * d, const char * x, size_t stride, int64_t rows, char * to, int ith, int nth) {
-    const int64_t blocks = rows * d->blocks;
-    for (int64_t b = blocks * ith / nth, end = blocks * (ith + 1) / nth; b < end;) {
-        const int64_t row = b / d->blocks, first = b % d->blocks, last = end - row * d->blocks < d->blocks ? end - row * d->blocks : d->blocks;
-        inkling_dots_convert(d, (const float *) (x + row * stride), to + row * d->size, first, last);
-        b += last - first;
-    }
-}
-
 static const char * row_of(const struct ggml_tensor * t, int32_t expert, int64_t row) {
     return (const char *) t->data + expert * t->nb[2] + row * t->nb[1];
 }
@@ -173,8 +163,9 @@ void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * 
     struct ggml_tensor ** src = dst->src;
     struct call c = call_of(team, src[0], src[1], src[2], src[3], src[4], src[5], team->work);
     if (ith == 0) sort_slots(&c);
-    convert(&c.gate_dots, c.x->data, c.x->nb[1], c.n, c.gate_x, ith, nth);
-    if (c.up_x != c.gate_x) convert(&c.up_dots, c.x->data, c.x->nb[1], c.n, c.up_x, ith, nth);
+    const struct inkling_rows x = { c.x->data, c.n, c.x->nb[1], 0 };
+    inkling_dots_convert(&c.gate_dots, &x, c.n, c.gate_x, ith, nth);
+    if (c.up_x != c.gate_x) inkling_dots_convert(&c.up_dots, &x, c.n, c.up_x, ith, nth);
     team_meet(team, nth);
 
     const int64_t gate_rows = team_chunk(c.ff * *c.n_chosen, c.gate->nb[1], c.n, nth), per_expert = (c.ff + gate_rows - 1) / gate_rows;
@@ -184,7 +175,8 @@ void inkling_compute_experts(struct ggml_tensor * dst, int ith, int nth, void * 
     }
     team_meet(team, nth);
 
-    convert(&c.down_dots, (const char *) c.h, c.ff * sizeof(float), c.n * c.used, c.down_x, ith, nth);
+    const struct inkling_rows h = { c.h, c.n * c.used, c.ff * sizeof(float), 0 };
+    inkling_dots_convert(&c.down_dots, &h, c.n * c.used, c.down_x, ith, nth);
     team_meet(team, nth);
 
     const int64_t down_rows = team_chunk(c.embd, c.down->nb[1], c.n, nth);

@@ -22,13 +22,8 @@ void inkling_compute_product(struct ggml_tensor * dst, int ith, int nth, void * 
     const struct inkling_dots d = inkling_dots_of(team->vectors, w->type, w->ne[0]);
     char * operands = team->work;
 
-    const int64_t blocks = n * batches * d.blocks; // the thread's part, across rows
-    for (int64_t b = blocks * ith / nth, end = blocks * (ith + 1) / nth; b < end;) {
-        const int64_t row = b / d.blocks, first = b % d.blocks, last = end - row * d.blocks < d.blocks ? end - row * d.blocks : d.blocks;
-        const char * from = (const char *) x->data + row % n * x->nb[1] + row / n * x->nb[2];
-        inkling_dots_convert(&d, (const float *) from, operands + row * d.size, first, last);
-        b += last - first;
-    }
+    const struct inkling_rows rows_of_x = { x->data, n, x->nb[1], x->nb[2] };
+    inkling_dots_convert(&d, &rows_of_x, n * batches, operands, ith, nth);
     team_meet(team, nth);
 
     const int64_t chunk = team_chunk(m * batches, w->nb[1], n, nth), chunks = (m + chunk - 1) / chunk;
