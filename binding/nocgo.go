@@ -241,14 +241,6 @@ func (e *MissingError) Error() string { panic(errNoCgo) }
 
 func LoadModules() map[string]*MissingError { panic(errNoCgo) }
 
-func (g *Graph) MulMat(a, b *Tensor) *Tensor { panic(errNoCgo) }
-
-func (g *Graph) MulMatF32(a, b *Tensor) *Tensor { panic(errNoCgo) }
-
-func (g *Graph) OutProd(a, b *Tensor) *Tensor { panic(errNoCgo) }
-
-func (g *Graph) MulMatID(as, b, ids *Tensor) *Tensor { panic(errNoCgo) }
-
 func (g *Graph) Add(a, b *Tensor) *Tensor { panic(errNoCgo) }
 
 func (g *Graph) AddInplace(a, b *Tensor) *Tensor { panic(errNoCgo) }
@@ -354,6 +346,14 @@ func (b *Backend) StreamRows() int { panic(errNoCgo) }
 func (b *Backend) SetStreamRows(n int) { panic(errNoCgo) }
 
 func (g *Graph) Splits() int { panic(errNoCgo) }
+
+func (g *Graph) MulMat(a, b *Tensor) *Tensor { panic(errNoCgo) }
+
+func (g *Graph) MulMatF32(a, b *Tensor) *Tensor { panic(errNoCgo) }
+
+func (g *Graph) OutProd(a, b *Tensor) *Tensor { panic(errNoCgo) }
+
+func (g *Graph) MulMatID(as, b, ids *Tensor) *Tensor { panic(errNoCgo) }
 
 func (t DType) Quantisable() bool { panic(errNoCgo) }
 
