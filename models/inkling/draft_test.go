@@ -117,6 +117,38 @@ func TestDraftTogether(t *testing.T) {
 	}
 }
 
+// waysBack are the ways for a sequence to be as sequence 0 was before, and which it is.
+var waysBack = []struct {
+	name string
+	seq  int
+}{{"truncate", 0}, {"restore", 0}, {"copy", 1}, {"load", 1}, {"adopt", 1}}
+
+// bringBack goes one of waysBack, but a copy, which was made in time. tokens are those of
+// the state, and one more.
+func bringBack(t *testing.T, m *Model, c models.Cache, way string, tokens []int32, point, saved models.Checkpoint) {
+	t.Helper()
+	var err error
+	switch way {
+	case "truncate":
+		err = c.Truncate(0, len(tokens)-1)
+	case "restore":
+		err = c.Restore(0, point)
+	case "load":
+		err = c.Load(1, saved)
+	case "adopt":
+		if err = c.Load(1, saved); err == nil {
+			point, err = c.Adopt(1, point)
+		}
+		if err == nil {
+			guess(t, m, c, 1, tokens, 2)
+			err = c.Restore(1, point)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDraftSaved: a sequence that was restored, copied, loaded or that adopted a
 // checkpoint guesses what it guessed before.
 func TestDraftSaved(t *testing.T) {
@@ -124,16 +156,7 @@ func TestDraftSaved(t *testing.T) {
 	it := &items[102] // longer than the window and the relative extent
 	m := loadTiny(t, 2)
 	p, ids := len(it.Prompt), it.tokens()
-	for _, tc := range []struct {
-		name string
-		seq  int // that is brought to the prompt's end
-	}{
-		{"truncate", 0},
-		{"restore", 0},
-		{"copy", 1},
-		{"load", 1},
-		{"adopt", 1},
-	} {
+	for _, tc := range waysBack {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := m.NewCache(2, 1024, binding.F32)
 			if err != nil {
@@ -154,25 +177,7 @@ func TestDraftSaved(t *testing.T) {
 				guess(t, m, c, 0, ids[:p+k+1], 2)
 				feed(t, m, c, models.Batch{Tokens: ids[p+k : p+k+1], Outputs: []int32{0}})
 			}
-			switch tc.name {
-			case "truncate":
-				err = c.Truncate(0, p)
-			case "restore":
-				err = c.Restore(0, point)
-			case "load":
-				err = c.Load(1, saved)
-			case "adopt":
-				if err = c.Load(1, saved); err == nil {
-					point, err = c.Adopt(1, point)
-				}
-				if err == nil {
-					guess(t, m, c, 1, ids[:p+1], 2)
-					err = c.Restore(1, point)
-				}
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			bringBack(t, m, c, tc.name, ids[:p+1], point, saved)
 			for d, b := range c.(*mtpCache).tails[tc.seq].depths {
 				if b.origin != 0 {
 					t.Errorf("depth %d began anew at row %d", d, b.origin)

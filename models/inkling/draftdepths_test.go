@@ -126,16 +126,7 @@ func TestDraftSavedBehind(t *testing.T) {
 	m := loadTiny(t, 2)
 	p, ids := len(it.Prompt), it.tokens()
 	const at, rounds = 8, 6 // tokens of the answer before and behind what is saved
-	for _, tc := range []struct {
-		name string
-		seq  int // that is brought back
-	}{
-		{"truncate", 0},
-		{"restore", 0},
-		{"copy", 1},
-		{"load", 1},
-		{"adopt", 1},
-	} {
+	for _, tc := range waysBack {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := m.NewCache(2, 1024, binding.F32)
 			if err != nil {
@@ -161,25 +152,7 @@ func TestDraftSavedBehind(t *testing.T) {
 				}
 			}
 			draftOne(at, at+rounds)
-			switch tc.name {
-			case "truncate":
-				err = c.Truncate(0, p+at)
-			case "restore":
-				err = c.Restore(0, point)
-			case "load":
-				err = c.Load(1, saved)
-			case "adopt":
-				if err = c.Load(1, saved); err == nil {
-					point, err = c.Adopt(1, point)
-				}
-				if err == nil {
-					guess(t, m, c, 1, ids[:p+at+1], 2)
-					err = c.Restore(1, point)
-				}
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			bringBack(t, m, c, tc.name, ids[:p+at+1], point, saved)
 			for k := at; k < at+rounds; k++ {
 				it.wantGuess(t, k, guess(t, m, c, tc.seq, ids[:p+k+1], 2))
 				feed(t, m, c, models.Batch{Seq: tc.seq, Tokens: ids[p+k : p+k+1], Outputs: []int32{0}})
