@@ -69,7 +69,7 @@ var rooms = []room{
 	{"internal/engine", []string{"binding", "internal/chat", "internal/devices", "internal/grammar", "internal/machine", "internal/media", "internal/token", "models"}},
 	// What looks at models from outside: what they take, how fast and how good they are.
 	{"internal/doctor", []string{"binding", "internal/devices", "internal/gguf", "internal/machine", "models"}},
-	{"internal/bench", []string{"binding", "internal/devices", "internal/gguf", "internal/machine", "models"}},
+	{"internal/bench", []string{"binding", "internal/devices", "internal/gguf", "internal/machine", "internal/media", "models"}},
 	{"internal/eval", []string{"binding", "internal/chat", "internal/devices", "internal/engine", "internal/gguf", "internal/media", "internal/plot", "internal/token", "models"}},
 
 	{"internal/store", []string{"internal/gguf", "internal/machine"}},

@@ -45,12 +45,13 @@ func Synth(ctx context.Context, o SynthOptions) (Report, error) {
 	return report, err
 }
 
-// SynthHeader writes the text model of such a shape without weights, and beside it
-// its layers for multi-token prediction: keys and tensors are there, and a hole of
-// the file where their data would be, which takes no room on the disk. It returns
-// the paths, the second of which is empty without such layers. Models of any size can so be
-// opened by a program that makes up the weights itself, see models.Params.
-func SynthHeader(o SynthOptions) (text, mtp string, err error) {
+// SynthHeaders writes the files of a model of such a shape without weights: keys and
+// tensors are there, and a hole of the file where their data would be, which takes no
+// room on the disk. It returns the path of each kind of file that the shape has. Models
+// of any size can so be opened by a program that makes up the weights itself, see
+// models.Params.
+func SynthHeaders(o SynthOptions) (paths map[Kind]string, err error) {
+	paths = map[Kind]string{}
 	err = o.withSource(func(src *Source, arch Arch) error {
 		plan, err := arch.Plan(src)
 		if err != nil {
@@ -60,12 +61,7 @@ func SynthHeader(o SynthOptions) (text, mtp string, err error) {
 		if err != nil {
 			return err
 		}
-		paths := map[Kind]*string{Text: &text, MTP: &mtp}
 		for _, f := range plan.Files {
-			path := paths[f.Kind]
-			if path == nil {
-				continue
-			}
 			out, err := newOutput(src, f, o.Options, names)
 			if err != nil {
 				return err
@@ -73,11 +69,11 @@ func SynthHeader(o SynthOptions) (text, mtp string, err error) {
 			if err := out.writeHeader(); err != nil {
 				return err
 			}
-			*path = out.parts[0].path
+			paths[f.Kind] = out.parts[0].path
 		}
 		return nil
 	})
-	return text, mtp, err
+	return paths, err
 }
 
 // writeHeader writes a file in one part whose data is a hole.

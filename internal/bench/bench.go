@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inkling-go/inkling/binding"
@@ -27,19 +28,21 @@ type Options struct {
 	KV       binding.DType
 	Warmup   bool // compute each once before
 
+	media []medium // see Loading.MMProj
+
 	// Progress, if not nil, is told before each measurement.
 	Progress func(test string, n, of int)
 }
 
 // Result is one line of the table.
 type Result struct {
-	Test     string    `json:"test"`              // pp512, tg128 @ d8192
+	Test     string    `json:"test"`              // pp512, tg128 @ d8192, image100
 	Prompt   int       `json:"n_prompt"`          // rows of each sequence
 	Generate int       `json:"n_gen"`             // rows of each sequence
 	Depth    int       `json:"n_depth"`           // rows of each before
 	Parallel int       `json:"n_parallel"`        // sequences at once
 	Draft    int       `json:"n_draft,omitempty"` // guesses in each step
-	Samples  []float64 `json:"samples_ts"`        // tokens a second of all sequences together
+	Samples  []float64 `json:"samples_ts"`        // tokens a second of all sequences together, or rows of a medium
 	Mean     float64   `json:"avg_ts"`
 	Spread   float64   `json:"stddev_ts"`
 
@@ -51,6 +54,7 @@ type Result struct {
 	OfMeasured    float64 `json:"bandwidth_share,omitempty"` // of what the memory gives
 
 	Drafts *Drafts `json:"drafts,omitempty"`
+	Tower  *Tower  `json:"tower,omitempty"` // of pictures and sounds
 
 	// Graphs is what the GPU did with the graphs of the measured steps, those before
 	// them included; nil on devices that record none.
@@ -94,7 +98,7 @@ func (t test) String() string {
 }
 
 // tests lists what the options ask for: for each depth and number of sequences
-// first the prompts, then the answers.
+// first the prompts, then the answers. Prompts that media are compared with are last.
 func (o *Options) tests() []test {
 	var list []test
 	for _, np := range o.Parallel {
@@ -107,6 +111,11 @@ func (o *Options) tests() []test {
 					list = append(list, test{generate: n, depth: d, parallel: np, draft: draft})
 				}
 			}
+		}
+	}
+	for _, md := range o.media {
+		if t := md.prefill(); !slices.Contains(list, t) {
+			list = append(list, t)
 		}
 	}
 	return list
@@ -135,7 +144,7 @@ func Run(ctx context.Context, be *binding.Backend, m models.Model, o Options, co
 	}
 	for i, t := range list {
 		if o.Progress != nil {
-			o.Progress(t.String(), i, len(list))
+			o.Progress(t.String(), i, len(list)+len(o.media))
 		}
 		r := Result{Test: t.String(), Prompt: t.prompt, Generate: t.generate, Depth: t.depth, Parallel: t.parallel, Draft: t.draft}
 		var err error
@@ -151,6 +160,16 @@ func Run(ctx context.Context, be *binding.Backend, m models.Model, o Options, co
 			if bandwidth > 0 {
 				r.OfMeasured = r.Bandwidth / bandwidth
 			}
+		}
+		results = append(results, r)
+	}
+	for i, md := range o.media {
+		if o.Progress != nil {
+			o.Progress(md.name, len(list)+i, len(list)+len(o.media))
+		}
+		r, err := md.result(ctx, be.Parts()[0], o, results[slices.Index(list, md.prefill())])
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", md.name, err)
 		}
 		results = append(results, r)
 	}

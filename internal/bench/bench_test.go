@@ -29,17 +29,32 @@ func madeUp(t *testing.T, outType convert.OutType, config ...string) *Subject {
 // madeUpAhead has so many layers for multi-token prediction as well, if the shape has any.
 func madeUpAhead(t *testing.T, outType convert.OutType, depths int, config ...string) *Subject {
 	t.Helper()
-	path, mtp, err := convert.SynthHeader(convert.SynthOptions{
+	paths := headers(t, outType, config...)
+	mtp := ""
+	if depths > 0 {
+		mtp = paths[convert.MTP]
+	}
+	return opened(t, paths[convert.Text], Loading{MakeUp: true, Seed: 7, MTP: mtp, Depths: depths})
+}
+
+// headers writes the files of the shape of a test checkpoint without weights.
+func headers(t *testing.T, outType convert.OutType, config ...string) map[convert.Kind]string {
+	t.Helper()
+	paths, err := convert.SynthHeaders(convert.SynthOptions{
 		Config:  testutil.Testdata(t, config...),
 		Options: convert.Options{OutDir: t.TempDir(), OutType: outType},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if depths == 0 {
-		mtp = ""
-	}
-	s, err := Open(path, Loading{Threads: 1, Devices: devices.Options{Device: "cpu"}, Context: 256, UBatch: 8, KV: binding.F16, MakeUp: true, Seed: 7, MTP: mtp, Depths: depths})
+	return paths
+}
+
+// opened opens a model for a thread of the CPU.
+func opened(t *testing.T, path string, l Loading) *Subject {
+	t.Helper()
+	l.Threads, l.Devices, l.Context, l.UBatch, l.KV = 1, devices.Options{Device: "cpu"}, 256, 8, binding.F16
+	s, err := Open(path, l)
 	if err != nil {
 		t.Fatal(err)
 	}

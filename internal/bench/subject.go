@@ -18,9 +18,12 @@ type Subject struct {
 	Costs Costs
 
 	mtp    *gguf.File // nil without
+	mmproj *gguf.File // nil without
 	be     *binding.Backend
 	device string
 	model  models.Model
+
+	projector models.Projector // nil without
 
 	threads int
 }
@@ -36,11 +39,12 @@ type Loading struct {
 	UBatch  int    // rows of the largest step
 	MTP     string // GGUF of layers for multi-token prediction; empty: the model's own
 	Depths  int    // of them, that are loaded
+	MMProj  string // GGUF of the towers, which are measured too; empty: none are
 	MakeUp  bool   // weights instead of reading them
 	Seed    uint64 // of those
 }
 
-// Open loads the text model of a GGUF file.
+// Open loads the text model of a GGUF file, and its towers if they are measured.
 func Open(path string, l Loading) (_ *Subject, err error) {
 	s := &Subject{threads: l.Threads}
 	defer func() {
@@ -58,17 +62,23 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 		}
 		p.MTP = s.mtp
 	}
+	if l.MMProj != "" {
+		if s.mmproj, err = models.OpenFile(l.MMProj); err != nil {
+			return nil, err
+		}
+		l.Context = max(l.Context, towerPositions())
+	}
 	if l.MakeUp {
 		p.Fill = Fill(l.Seed)
 	}
 	choice, err := devices.Choose(l.Devices, devices.Subject{
-		Model: s.File, Context: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap, MTP: s.mtp, MTPDepths: l.Depths,
+		Model: s.File, Context: l.Context, Parallel: 1, UBatch: l.UBatch, KV: l.KV, NoMmap: l.NoMmap, MTP: s.mtp, MTPDepths: l.Depths, MMProj: s.mmproj,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if l.MakeUp {
-		if err := roomFor(s.File, choice); err != nil {
+		if err := roomFor(choice, s.File, s.mmproj); err != nil {
 			return nil, err
 		}
 	}
@@ -78,6 +88,11 @@ func Open(path string, l Loading) (_ *Subject, err error) {
 	p.Backend, p.Place, s.device = s.be, choice.Place, choice.String()
 	if s.model, err = models.Open(s.File, p); err != nil {
 		return nil, err
+	}
+	if s.mmproj != nil {
+		if err := s.openProjector(p); err != nil {
+			return nil, err
+		}
 	}
 	s.Costs, err = ReadCosts(s.File, s.model, l.KV)
 	return s, err
@@ -101,13 +116,21 @@ func (s *Subject) Streaming() *binding.Streaming { return s.be.Streaming() }
 // WeightBytes is the size of all weights.
 func (s *Subject) WeightBytes() int64 { return s.model.WeightBytes() }
 
-// Run measures the model, see [Run].
-func (s *Subject) Run(ctx context.Context, o Options, bandwidth float64) ([]Result, error) {
+// Run measures the model and its towers, see [Run].
+func (s *Subject) Run(ctx context.Context, o Options, bandwidth float64) (_ []Result, err error) {
+	if s.projector != nil {
+		if o.media, err = drawMedia(s.projector); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.mmproj.Path(), err)
+		}
+	}
 	return Run(ctx, s.be, s.model, o, s.Costs, bandwidth)
 }
 
 // Close frees the model.
 func (s *Subject) Close() error {
+	if s.projector != nil {
+		s.projector.Close()
+	}
 	if s.model != nil {
 		s.model.Close()
 	}
@@ -115,7 +138,7 @@ func (s *Subject) Close() error {
 		s.be.Close()
 	}
 	var errs []error
-	for _, f := range []*gguf.File{s.File, s.mtp} {
+	for _, f := range []*gguf.File{s.File, s.mtp, s.mmproj} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -125,15 +148,20 @@ func (s *Subject) Close() error {
 
 // roomFor refuses to make up weights that the machine has no memory for: the system
 // would end the process, or others. What is on GPUs was looked at before.
-func roomFor(f *gguf.File, choice *devices.Choice) error {
+func roomFor(choice *devices.Choice, text, mmproj *gguf.File) error {
 	mem, ok := machine.ReadMemory()
 	if !ok {
 		return nil
 	}
 	var n int64
 	if choice.Needs == nil {
-		for _, t := range f.Tensors() {
+		for _, t := range text.Tensors() {
 			n += t.Size
+		}
+		if mmproj != nil {
+			for _, t := range mmproj.Tensors() {
+				n += t.Size
+			}
 		}
 	}
 	for _, need := range choice.Needs {

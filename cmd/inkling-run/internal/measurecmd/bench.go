@@ -41,6 +41,9 @@ keys and values), the bandwidth that its speed comes to, and the share of what t
 machine's memory gives, which is measured first with as many threads; on a GPU, of
 what copying within its memory moves.
 
+--towers also measures a picture of 100 tiles and 60 s of sound, where the model's
+projector takes them, and says what share that is of the time for a prompt of as many tokens.
+
 --synth CONFIG.json makes the weights up in memory: a config of a checkpoint, or one
 of the shapes known by name. No model is read, and no file of weights written.
 
@@ -69,6 +72,8 @@ func Bench() *cli.Command {
 			&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
 			&cli.StringFlag{Name: "read-ahead", Value: "auto", Usage: "read mapped experts from the disk as soon as they are chosen, and count them: on, off, or `auto` for models larger than memory"},
 			&cli.BoolFlag{Name: "no-warmup", Usage: "do not compute each once before it is measured"},
+			&cli.BoolFlag{Name: "towers", Usage: "also measure pictures of 100 tiles and 60 s of sound"},
+			&cli.StringFlag{Name: "mmproj", Usage: "projector `FILE` of --towers", DefaultText: "the one beside the model"},
 			&cli.BoolFlag{Name: "floors", Usage: "instead compare a step of each test with its matrix products alone, and list what the rest takes (CPU only)"},
 			&cli.BoolFlag{Name: "no-bandwidth", Usage: "do not measure the memory"},
 			&cli.StringFlag{Name: "synth", Usage: "make up a model of this shape: `CONFIG` is a config.json or one of " + strings.Join(shapes.Names(), ", ")},
@@ -130,7 +135,7 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 		return nil, usage.Errorf("--accept: %w", err)
 	}
 	o.bench.Prompt, o.bench.Generate = positive(o.bench.Prompt), positive(o.bench.Generate)
-	if err := flags.CheckCounts(c, "threads", "ubatch-size", "repetitions", "layers"); err != nil {
+	if err := errors.Join(flags.CheckCounts(c, "threads", "ubatch-size", "repetitions", "layers"), flags.CheckValues(c, "mmproj")); err != nil {
 		return nil, err
 	}
 	if c.Bool("json") {
@@ -140,7 +145,11 @@ func benchOptionsFrom(c *cli.Context) (*benchOptions, error) {
 	switch _, known := benchFormats[o.format]; {
 	case !known:
 		return nil, usage.Errorf("--output %q: want table, md, csv or json", o.format)
-	case len(o.bench.Prompt)+len(o.bench.Generate) == 0:
+	case c.Bool("towers") && c.Bool("floors"):
+		return nil, usage.Errorf("--towers and --floors do not go together")
+	case c.IsSet("mmproj") && (!c.Bool("towers") || synth != ""):
+		return nil, usage.Errorf("--mmproj is the projector of --towers, which --synth makes up")
+	case len(o.bench.Prompt)+len(o.bench.Generate) == 0 && !c.Bool("towers"):
 		return nil, usage.Errorf("nothing to measure: -p and -n are both 0")
 	case c.NArg() == 0 && synth == "":
 		return nil, usage.Errorf("no model; inkling-run bench --help says more")
@@ -213,7 +222,7 @@ func (o *benchOptions) run(ctx context.Context) error {
 		Build: buildinfo.Read(), CPU: machine.CPU(), Threads: o.threads,
 		KVType: o.bench.KV.String(), UBatch: o.bench.UBatch, Repetitions: o.bench.Repeat, Models: []benchModel{},
 	}
-	if err := o.checkFiles(); err != nil {
+	if err := o.checkFiles(ctx); err != nil {
 		return err
 	}
 	if !o.c.Bool("no-bandwidth") {
@@ -250,7 +259,7 @@ func (o *benchOptions) run(ctx context.Context) error {
 
 // checkFiles says what is wrong with a file before anything is measured, which
 // takes its time.
-func (o *benchOptions) checkFiles() error {
+func (o *benchOptions) checkFiles(ctx context.Context) error {
 	for _, name := range o.c.Args().Slice() {
 		m, err := locate.LookUp(name)
 		if err != nil {
@@ -267,6 +276,9 @@ func (o *benchOptions) checkFiles() error {
 			return err
 		}
 		f.Close()
+		if _, err := o.find(ctx, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -285,16 +297,23 @@ func (o *benchOptions) model(ctx context.Context, name string, bandwidth float64
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		o.synth.OutDir = dir
-		if path, l.MTP, err = convert.SynthHeader(o.synth); err != nil {
-			return nil, err
-		}
-		l.MakeUp, l.Seed = true, o.synth.Seed
-	} else {
-		files, err := locate.Find(ctx, name, "off", o.c.App.ErrWriter)
+		paths, err := convert.SynthHeaders(o.synth)
 		if err != nil {
 			return nil, err
 		}
-		path, l.MTP = files.Model, files.MTP
+		path, l.MTP = paths[convert.Text], paths[convert.MTP]
+		if o.c.Bool("towers") {
+			if l.MMProj = paths[convert.MMProj]; l.MMProj == "" {
+				return nil, fmt.Errorf("%s: --towers: the config has no towers", name)
+			}
+		}
+		l.MakeUp, l.Seed = true, o.synth.Seed
+	} else {
+		files, err := o.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		path, l.MTP, l.MMProj = files.Model, files.MTP, files.MMProj
 	}
 	if err := o.setMTP(&l, path); err != nil {
 		return nil, err

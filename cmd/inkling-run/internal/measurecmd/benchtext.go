@@ -57,14 +57,25 @@ func (r *benchReport) columns() []string {
 	if r.guessed() {
 		list = append(list, "guesses")
 	}
+	if r.towers() {
+		list = append(list, "of prefill")
+	}
 	return list
+}
+
+// towers reports whether a result is one of a tower.
+func (r *benchReport) towers() bool {
+	return r.any(func(res bench.Result) bool { return res.Tower != nil })
 }
 
 // guessed reports whether a result has guesses.
 func (r *benchReport) guessed() bool {
-	return slices.ContainsFunc(r.Models, func(m benchModel) bool {
-		return slices.ContainsFunc(m.Results, func(res bench.Result) bool { return res.Drafts != nil })
-	})
+	return r.any(func(res bench.Result) bool { return res.Drafts != nil })
+}
+
+// any reports whether a result is as is says.
+func (r *benchReport) any(is func(bench.Result) bool) bool {
+	return slices.ContainsFunc(r.Models, func(m benchModel) bool { return slices.ContainsFunc(m.Results, is) })
 }
 
 // benchRow is a result for people.
@@ -87,6 +98,13 @@ func benchRow(r *benchReport, m *benchModel, res bench.Result) []string {
 	}
 	if r.guessed() {
 		row = append(row, guesses)
+	}
+	if r.towers() {
+		share := ""
+		if res.Tower != nil {
+			share = fmt.Sprintf("%.2f %%", 100*res.Tower.OfPrefill)
+		}
+		row = append(row, share)
 	}
 	return row
 }
@@ -171,17 +189,19 @@ func benchCSV(w io.Writer, r *benchReport) error {
 		"version", "commit", "cpu", "threads", "memory_bandwidth", "kv_type", "ubatch_size", "model", "type", "device", "bytes", "active_bytes", "parameters",
 		"test", "n_prompt", "n_gen", "n_depth", "n_parallel", "avg_ts", "stddev_ts", "bytes_per_token", "bandwidth",
 		"n_draft", "draft_tokens", "draft_ms", "verify_ms", "rollback_ms",
+		"tower_rows", "of_prefill",
 	}}
 	float := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for _, m := range r.Models {
 		for _, res := range m.Results {
-			d := cmp.Or(res.Drafts, &bench.Drafts{})
+			d, tower := cmp.Or(res.Drafts, &bench.Drafts{}), cmp.Or(res.Tower, &bench.Tower{})
 			rows = append(rows, []string{
 				r.Build.Version, r.Build.Commit, r.CPU, strconv.Itoa(r.Threads), float(r.Bandwidth), r.KVType, strconv.Itoa(r.UBatch),
 				m.Name, m.Type, m.Device, strconv.FormatInt(m.Bytes, 10), strconv.FormatInt(m.Active, 10), strconv.FormatInt(m.Parameters, 10),
 				res.Test, strconv.Itoa(res.Prompt), strconv.Itoa(res.Generate), strconv.Itoa(res.Depth), strconv.Itoa(res.Parallel),
 				float(res.Mean), float(res.Spread), strconv.FormatInt(res.BytesPerToken, 10), float(res.Bandwidth),
 				strconv.Itoa(res.Draft), float(d.Tokens), float(d.Draft), float(d.Verify), float(d.Rollback),
+				strconv.Itoa(tower.Rows), float(tower.OfPrefill),
 			})
 		}
 	}
