@@ -30,6 +30,9 @@ const (
 	framesPerGraph = 32
 )
 
+// audioNodes is room for the audio tower's graph: media.MelBins bands make 26 nodes.
+const audioNodes = 64
+
 func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	r := newTowerReader(f)
 	pr := &Projector{
@@ -221,7 +224,7 @@ func (p *Projector) encodeFrames(ids []int32) ([]float32, error) {
 	for i := 0; i < frames; i += framesPerGraph {
 		n := min(framesPerGraph, frames-i)
 		err := p.audioExec.Run(n, n < framesPerGraph, ids[i*mels:(i+n)*mels], [][]float32{out[i*p.embd : (i+n)*p.embd]}, func() *layers.Step[[]int32] {
-			g := p.be.NewGraph(32)
+			g := p.be.NewGraph(audioNodes)
 			x := g.Input("ids", binding.I32, int64(mels*n))
 			return &layers.Step[[]int32]{Graph: g, Fill: x.SetInt32s, Outs: []*binding.Tensor{g.Output(p.Audio.build(g, x))}}
 		})
