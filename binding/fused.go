@@ -23,6 +23,11 @@ const (
 	FusedProducts    FusedOp = 301 // products.cu
 	FusedExpertsUp   FusedOp = 302
 	FusedExpertsDown FusedOp = 303
+
+	FusedExpertsOrder FusedOp = 304 // expertsorder.cu
+	FusedMatrixUp     FusedOp = 305 // expertsmatrix.cu
+	FusedMatrixDown   FusedOp = 306
+	FusedExpertsSum   FusedOp = 307 // expertsorder.cu
 )
 
 // Arg is a parameter of a fused operation.

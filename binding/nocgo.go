@@ -140,6 +140,14 @@ const FusedExpertsUp FusedOp = 302
 
 const FusedExpertsDown FusedOp = 303
 
+const FusedExpertsOrder FusedOp = 304
+
+const FusedMatrixUp FusedOp = 305
+
+const FusedMatrixDown FusedOp = 306
+
+const FusedExpertsSum FusedOp = 307
+
 type Arg int32
 
 func FloatArg(x float32) Arg { panic(errNoCgo) }

@@ -35,9 +35,11 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 }
 
 // FusedExperts is Σ_j weight_j·down_j(silu(gate_j x)·up_j x) over the chosen experts
-// and behind them the shared ones, in two launches, on devices that have a kernel.
+// and behind them the shared ones, on devices that have kernels. Few rows are rounded
+// to 8 bits, and each reads the experts that it chose; many are rounded to F16, and an
+// expert is read for all that chose it.
 //
-//	x:            [n_embd, n]              F32, contiguous; n up to 32
+//	x:            [n_embd, n]              F32, contiguous
 //	ids:          [n_used, n]              I32, rows contiguous
 //	weights:      [n_used+n_shared, n]     F32, rows contiguous
 //	gate, up:     [n_embd, n_ff, n_expert]
@@ -47,12 +49,15 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 //	res:          [n_embd, n]              false: use the composition
 func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh, downSh *binding.Tensor) (*binding.Tensor, bool) {
 	n, nUsed := x.Dim(1), ids.Dim(0)
-	if !g.Device().Fuses() || n > maxFusedChoices {
+	if !g.Device().Fuses() {
 		return nil, false
 	}
 	defer g.Follow(n, gate, up, down)()
 	if !g.Device().Fuses() || g.Elsewhere(gate, up, down) {
 		return nil, false
+	}
+	if n > maxFusedChoices {
+		return manyExperts(g, x, ids, weights, gate, up, down, gateSh, upSh, downSh)
 	}
 	src, shared := []*binding.Tensor{x, ids, gate, up}, int64(0)
 	if gateSh != nil {
@@ -68,4 +73,35 @@ func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upS
 	}
 	y := g.Fused(binding.FusedExpertsDown, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, src...)
 	return y, g.Supports(y)
+}
+
+// The order of rows by expert (ggml/cuda/experts.cuh): integers in front of it, and how many
+// rows of an expert are multiplied at once.
+const (
+	orderHead   = 8
+	tileColumns = 64
+)
+
+// manyExperts is FusedExperts of many rows: they are sorted by expert, and their products
+// weighted and added up.
+func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh, downSh *binding.Tensor) (*binding.Tensor, bool) {
+	n, used, experts, shared := x.Dim(1), ids.Dim(0), gate.Dim(2), int64(0)
+	upSrc, downSrc := []*binding.Tensor{gate, up}, []*binding.Tensor{down}
+	if gateSh != nil {
+		shared = gateSh.Dim(2)
+		upSrc, downSrc = append(upSrc, gateSh, upSh), append(downSrc, downSh)
+	}
+	slots := used + shared
+	tiles := min(experts, n*used) + n*used/tileColumns + shared*((n+tileColumns-1)/tileColumns)
+	order := g.Fused(binding.FusedExpertsOrder, binding.I32, [4]int64{orderHead + 4*tiles + n*slots, 1, 1, 1},
+		[]binding.Arg{binding.Arg(experts), binding.Arg(shared)}, ids)
+	h := g.Fused(binding.FusedMatrixUp, binding.F32, [4]int64{gate.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{x, order}, upSrc...)...)
+	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{h, order, weights}, downSrc...)...)
+	sum := g.Fused(binding.FusedExpertsSum, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, y)
+	for _, node := range []*binding.Tensor{order, h, y, sum} {
+		if !g.Supports(node) {
+			return nil, false
+		}
+	}
+	return sum, true
 }

@@ -84,6 +84,7 @@ function(inkling_cuda_copy tree copy)
   inkling_replay_graphs("${cuda}")
   file(COPY ${sources} DESTINATION "${cuda}" ${copying})
   inkling_fused_operations("${cuda}")
+  inkling_expert_tiles("${cuda}")
   if(kept)
     inkling_keep_fattn("${cuda}" ${kept})
   endif()
@@ -109,6 +110,8 @@ function(inkling_replay_graphs cuda)
   file(READ "${file}" text)
   inkling_cut(text "static bool check_node_graph_compatibility(" "static void set_ggml_graph_node_properties(" "#include \"graphs.cuh\"\n\n")
   inkling_swap(text "(node->op == GGML_OP_SCALE || node->op == GGML_OP_GLU)" "node->op != GGML_OP_VIEW")
+  inkling_swap(text "node->src[i] ? node->src[i]->data : nullptr" "node->src[i] ? inkling_operand(node->src[i]) : nullptr")
+  inkling_swap(text "node->src[i]->data != graph_node_properties->src_address[i]" "inkling_operand(node->src[i]) != graph_node_properties->src_address[i]")
   inkling_swap(text [=[
     if (cuda_ctx->cuda_graph->instance == nullptr) {
         cuda_graph_update_required = true;
@@ -165,6 +168,31 @@ function(inkling_fused_operations cuda)
         return (void *)inkling_fused_count;
     }
     if (strcmp(name, "inkling_cuda_graph_counts") == 0) {]=])
+  file(WRITE "${file}" "${text}")
+endfunction()
+
+function(inkling_expert_tiles cuda)
+  set(file "${cuda}/mmq.cuh")
+  file(READ "${file}" text)
+  inkling_swap(text "#include \"vecdotq.cuh\"\n" "#include \"vecdotq.cuh\"\n#include \"experttiles.cuh\"\n")
+  inkling_swap(text "    const int mmq_x_max = get_mmq_x_max_host(cc);\n" [=[
+    int mmq_x_max = get_mmq_x_max_host(cc);
+    if (args.expert_bounds) {
+        mmq_x_max = std::min(mmq_x_max, inkling_expert_columns(args.ncols_dst, args.nchannels_x, mmq_get_granularity_host(8, cc)));
+    }
+]=])
+  inkling_swap(text "    const dim3 block_nums_stream_k(nsm, 1, 1);\n    const bool fixup_needed = ntx*nty*ntzw % nsm != 0;\n" [=[
+    const int blocks_held = args.expert_bounds ? inkling_blocks_held((const void *) mul_mat_q<type, mmq_x, true>, warp_size*nwarps, nbytes_shared) : 1;
+    const dim3 block_nums_stream_k(nsm*blocks_held, 1, 1);
+    const bool fixup_needed = ntx*nty*ntzw % block_nums_stream_k.x != 0;
+]=])
+  inkling_swap(text [=[
+            if (jt*mmq_x >= col_diff) {
+                kbc += blocks_per_ne00;]=] [=[
+            if (jt*mmq_x >= col_diff) { // nor do further tiles of this expert have columns
+                kbc += (ntx - jt)*blocks_per_ne00;]=])
+  inkling_swap(text "    __launch_bounds__(ggml_cuda_get_physical_warp_size()*mmq_get_nwarps_device(), 1)"
+    "    __launch_bounds__(ggml_cuda_get_physical_warp_size()*mmq_get_nwarps_device(), mmq_x <= 64 ? 2 : 1)")
   file(WRITE "${file}" "${text}")
 endfunction()
 

@@ -37,6 +37,12 @@ static bool inkling_asks_host(const ggml_tensor * node) {
            !ggml_cuda_should_use_mmf(w->type, cc, WARP_SIZE, w->ne, w->nb, x->ne[2], /*mul_mat_id=*/true);
 }
 
+// What a graph is compared by has an operand's address, but not its type: where memory is
+// used again a weight of another type can lie at the same place. Addresses have 57 bits.
+static void * inkling_operand(const ggml_tensor * t) {
+    return (void *) (uintptr_t(t->data) ^ uintptr_t(t->type) << 57);
+}
+
 static bool check_node_graph_compatibility(ggml_cgraph * cgraph, int batch_size, bool use_cuda_graph) {
     for (int i = 0; use_cuda_graph && i < cgraph->n_nodes; i++) {
         const ggml_tensor * node = cgraph->nodes[i];

@@ -255,13 +255,11 @@ constexpr __device__ uint32_t inkling_four(int a, int b, int c, int d) {
     return uint32_t(a & 255) | uint32_t(b & 255) << 8 | uint32_t(c & 255) << 16 | uint32_t(d & 255) << 24;
 }
 
-static __device__ __forceinline__ void inkling_iq4(inkling_group & w, const int (&q)[4]) {
+// What the codes of IQ4_XS in q stand for.
+static __device__ __forceinline__ void inkling_iq4(const uint32_t q, int & low, int & high) {
     constexpr uint32_t table[4] = {
         inkling_four(-127, -104, -83, -65), inkling_four(-49, -35, -22, -10), inkling_four(1, 13, 25, 38), inkling_four(53, 69, 89, 113)};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        inkling_lookup16(q[i], table, w.v[i], w.v[4 + i]);
-    }
+    inkling_lookup16(q, table, low, high);
 }
 
 template <> struct inkling_type<GGML_TYPE_IQ4_XS> {
@@ -270,7 +268,10 @@ template <> struct inkling_type<GGML_TYPE_IQ4_XS> {
     static __device__ __forceinline__ void read(inkling_group & w, const uint8_t * block, const int g, const uint8_t *) {
         const int2 a = ((const int2 *) (block + 8 + 16*g))[0], b = ((const int2 *) (block + 8 + 16*g))[1];
         const int q[4] = {a.x, a.y, b.x, b.y};
-        inkling_iq4(w, q);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            inkling_iq4(q[i], w.v[i], w.v[4 + i]);
+        }
         const uint2 head = *(const uint2 *) block;
         const int scale = (head.y >> 4*g & 15) | (head.x >> (16 + 2*g) & 3) << 4;
         w.d0 = inkling_half(block)*(scale - 32);

@@ -81,7 +81,11 @@ func TestSequences(t *testing.T) {
 			if err := m.Forward(together, steps, models.Outputs{Logits: logits}); err != nil {
 				t.Fatal(err)
 			}
-			testutil.Close(t, "logits", logits, want, same)
+			tol := same
+			if kv == binding.F16 && !m.be.Device().IsCPU() { // kernels round to F16 in between, and differ by the number of rows
+				tol = testutil.Tol{Abs: 0.1}
+			}
+			testutil.Close(t, "logits", logits, want, tol)
 			if together.Pos(2) != 0 || together.Pos(3) != 23 {
 				t.Errorf("positions %d and %d, want 0 and 23", together.Pos(2), together.Pos(3))
 			}

@@ -1,0 +1,139 @@
+#include "experts.cuh"
+#include "productsbanks.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+using namespace inkling;
+
+constexpr int ORDER_THREADS = 1024;
+static_assert(ORDER_EXPERTS <= ORDER_THREADS, "an expert for each thread");
+
+struct order_args {
+    const int32_t * ids; // [used, n]
+    int stride, n, used, experts, shared;
+    int32_t * order;
+    int tiles_at, shared_at, columns_at;
+};
+
+// The sum of x over the threads before this one.
+static __device__ int sum_before(const int x, int * const parts) {
+    const int lane = threadIdx.x % WARP_SIZE, warp = threadIdx.x/WARP_SIZE;
+    int sum = x;
+#pragma unroll
+    for (int d = 1; d < WARP_SIZE; d *= 2) {
+        const int other = __shfl_up_sync(0xFFFFFFFF, sum, d);
+        sum += lane >= d ? other : 0;
+    }
+    if (lane == WARP_SIZE - 1) {
+        parts[warp] = sum;
+    }
+    __syncthreads();
+    int before = 0;
+    for (int i = 0; i < warp; i++) {
+        before += parts[i];
+    }
+    __syncthreads(); // parts are written again
+    return before + sum - x;
+}
+
+// In one block. Within an expert rows come in any order: a column's products do not depend
+// on the columns beside it.
+static __global__ void __launch_bounds__(ORDER_THREADS, 1) order_kernel(const __grid_constant__ order_args a) {
+    __shared__ int count[ORDER_EXPERTS], next[ORDER_EXPERTS], parts[ORDER_THREADS/WARP_SIZE];
+    const int i = threadIdx.x, slots = a.used + a.shared;
+    matrix_tile * const tiles = (matrix_tile *) (a.order + a.tiles_at), * const shared_tiles = (matrix_tile *) (a.order + a.shared_at);
+    int32_t * const columns = a.order + a.columns_at;
+    const auto expert = [&](int at) { // as inkling_choice has it
+        const int id = a.ids[at/a.used*a.stride + at % a.used];
+        return id >= 0 && id < a.experts ? id : 0;
+    };
+    if (i < a.experts) {
+        count[i] = 0;
+    }
+    if (i < experts_order::HEAD) {
+        a.order[i] = 0;
+    }
+    __syncthreads();
+    for (int at = i; at < a.n*a.used; at += ORDER_THREADS) {
+        atomicAdd(&count[expert(at)], 1);
+    }
+    __syncthreads();
+    const int mine = i < a.experts ? count[i] : 0, mine_tiles = (mine + TILE_COLUMNS - 1)/TILE_COLUMNS;
+    const int first = sum_before(mine, parts), first_tile = sum_before(mine_tiles, parts);
+    if (i < a.experts) {
+        next[i] = first;
+        for (int t = 0; t < mine_tiles; t++) {
+            tiles[first_tile + t] = {i, first + t*TILE_COLUMNS, min(TILE_COLUMNS, mine - t*TILE_COLUMNS), 0};
+        }
+    }
+    const int each = (a.n + TILE_COLUMNS - 1)/TILE_COLUMNS;
+    if (i == ORDER_THREADS - 1) { // behind all experts
+        a.order[0] = first_tile + mine_tiles;
+        a.order[1] = a.shared*each;
+    }
+    __syncthreads();
+    for (int at = i; at < a.n*a.used; at += ORDER_THREADS) {
+        columns[atomicAdd(&next[expert(at)], 1)] = at/a.used*slots + at % a.used;
+    }
+    int32_t * const shared_columns = columns + a.n*a.used;
+    for (int at = i; at < a.n*a.shared; at += ORDER_THREADS) {
+        shared_columns[at] = at % a.n*slots + a.used + at/a.n;
+    }
+    for (int t = i; t < a.shared*each; t += ORDER_THREADS) {
+        const int from = t % each*TILE_COLUMNS;
+        shared_tiles[t] = {t/each, a.n*a.used + t/each*a.n + from, min(TILE_COLUMNS, a.n - from), 0};
+    }
+}
+
+// node: the order; source: ids; arguments: experts, shared experts.
+static bool order_supports(int device, const ggml_tensor * node) {
+    const ggml_tensor * ids = node->src[0];
+    const auto & p = inkling_params(node);
+    const int64_t used = ids->ne[0], n = ids->ne[1], experts = p.args[0], shared = p.args[1];
+    return ampere_mma_available(ggml_cuda_info().devices[device].cc) && inkling_is_columns(ids, GGML_TYPE_I32, used, n) &&
+        experts > 0 && experts <= ORDER_EXPERTS && shared >= 0 && n*(used + shared) <= INT32_MAX/8 &&
+        inkling_is(node, GGML_TYPE_I32, experts_order(n, used, experts, shared).length(), 1);
+}
+
+static void order_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const ggml_tensor * ids = node->src[0];
+    const auto & p = inkling_params(node);
+    const experts_order order(ids->ne[1], ids->ne[0], p.args[0], p.args[1]);
+    const order_args a = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[1]), int(ids->ne[0]), p.args[0], p.args[1],
+        (int32_t *) node->data, int(order.tiles_at(false)), int(order.tiles_at(true)), int(order.columns_at())};
+    order_kernel<<<1, ORDER_THREADS, 0, ctx.stream()>>>(a);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+const inkling_fused_op inkling_experts_order = {304, order_supports, order_compute};
+
+// dst [rows, n] is the sum of y [rows, slots, n] over slots, in their order.
+static __global__ void slots_sum_kernel(const float4 * __restrict__ y, float4 * __restrict__ dst, const int quads, const int slots) {
+    const int i = blockIdx.x*blockDim.x + threadIdx.x;
+    if (i >= quads) {
+        return;
+    }
+    const int64_t t = blockIdx.y;
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int s = 0; s < slots; s++) {
+        const float4 v = y[(t*slots + s)*quads + i];
+        sum.x += v.x; sum.y += v.y; sum.z += v.z; sum.w += v.w;
+    }
+    dst[t*quads + i] = sum;
+}
+
+static bool sum_supports(int, const ggml_tensor * node) {
+    const ggml_tensor * y = node->src[0];
+    return inkling_is_activation(y) && y->ne[0] % 4 == 0 && y->ne[2] <= 65535 && inkling_is(node, GGML_TYPE_F32, y->ne[0], y->ne[2]);
+}
+
+static void sum_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const ggml_tensor * y = node->src[0];
+    const int quads = int(y->ne[0]/4);
+    slots_sum_kernel<<<dim3((quads + 255)/256, y->ne[2]), 256, 0, ctx.stream()>>>((const float4 *) y->data, (float4 *) node->data, quads, int(y->ne[1]));
+    CUDA_CHECK(cudaGetLastError());
+}
+
+const inkling_fused_op inkling_experts_sum = {307, sum_supports, sum_compute};
+
+#endif

@@ -1,0 +1,281 @@
+// Products of quantised weights with many rows on tensor cores, where rows choose experts:
+// up to 64 rows of one expert are a tile. Each warp of a block has its own rows of
+// weights, which it decodes once for all columns of the tile.
+#pragma once
+
+#include "matrixweights.cuh"
+#include "mma16.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+namespace inkling {
+
+constexpr int TILE_COLUMNS = 64;
+constexpr int TILE_WARPS   = 16; // of a block, at most
+constexpr int TILE_DEPTH   = 256; // weights of a row that are in shared memory at a time
+
+// Bytes between columns of a tile of x: 4 lanes read 64 bytes each of two columns at once,
+// so neighbours lie half of all banks apart.
+constexpr int TILE_PITCH = TILE_DEPTH*2 + 64;
+constexpr int TILE_X     = TILE_COLUMNS*TILE_PITCH;
+
+static_assert(TILE_DEPTH/8 == WARP_SIZE, "a warp copies a column");
+
+// A tile: columns first to first+count of an order, of one expert.
+struct matrix_tile {
+    int32_t expert, first, count, unused;
+};
+
+struct matrix_args {
+    const uint8_t * w, * up;  // banks; up in pairs only
+    int64_t expert_bytes;
+    int     row_bytes, rows, k; // rows a multiple of 32
+    const half  * x;          // [k, ...], rows scaled
+    const float * x_scale;    // what a row is to be multiplied by
+    int     x_of;             // column p of the order is row p/x_of of x
+    const int32_t * tiles_n;
+    int32_t * next;           // pair of a tile and rows that no block has taken yet, 0 at first
+    const matrix_tile * tiles;
+    const int32_t * order;    // row·slots + slot
+    const float * weights;    // [slots, n], or null
+    int     weights_stride, slots;
+    float * dst;              // [rows, ...], row p for column p
+};
+
+// Of type in shared memory: chunks of 16 bytes that hold 256 weights wherever they begin, an
+// odd number of them from row to row, so that 8 rows are in different banks.
+template <ggml_type type> struct matrix_stage {
+    static constexpr int bytes  = matrix_type<type>::bytes;
+    static constexpr int step   = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 2; // where they can begin
+    static constexpr int chunks = (bytes + 16 - step + 15)/16;
+    static constexpr int pitch  = (chunks | 1)*16;
+
+    static constexpr int shared(int warps) {
+        return matrix_type<type>::table + 2*(TILE_X + warps*32*pitch) + 16; // reads of whole words end behind the last
+    }
+};
+
+// Warps of a block of a type on a chip that has so much shared memory for it, which in
+// all that are known is MOST_SHARED at most; 0: no kernel.
+constexpr size_t MOST_SHARED = 227*1024;
+
+template <ggml_type type> static constexpr int matrix_warps(size_t shared) {
+    constexpr size_t others = 2048; // columns, what CUDA keeps
+    for (int warps = TILE_WARPS; warps >= 4; warps -= 4) {
+        if (size_t(matrix_stage<type>::shared(warps)) + others <= shared) {
+            return warps;
+        }
+    }
+    return 0;
+}
+
+// Sums of a tile: of two times 16 rows of weights and 8 columns each.
+using matrix_sums = float[2][TILE_COLUMNS/8][4];
+
+// The products of a stage. rows: where the lane's four rows of weights begin; x: its
+// column of the first 8; the first most of them, of which active are there.
+template <ggml_type type, int most>
+static __device__ __forceinline__ void stage_products(matrix_sums & acc, const uint8_t * const (&rows)[4], const uint8_t * x, const int active, const int q, const uint8_t * table) {
+#pragma unroll 2
+    for (int g = 0; g < TILE_DEPTH/32; g++) {
+        weights8 w[4]; // 8 rows apart
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            matrix_type<type>::read(w[i], rows[i], g, q, table);
+        }
+#pragma unroll
+        for (int n = 0; n < most; n++) {
+            if (2*n < most || n < active) {
+                const uint4 b = *(const uint4 *) (x + n*8*TILE_PITCH + 64*g);
+                multiply(acc[0][n], {w[0][0], w[1][0], w[0][1], w[1][1]}, b.x, b.y);
+                multiply(acc[1][n], {w[2][0], w[3][0], w[2][1], w[3][1]}, b.x, b.y);
+                multiply(acc[0][n], {w[0][2], w[1][2], w[0][3], w[1][3]}, b.z, b.w);
+                multiply(acc[1][n], {w[2][2], w[3][2], w[2][3], w[3][3]}, b.z, b.w);
+            }
+        }
+    }
+}
+
+// y = W x for the columns of all tiles; of pairs silu(gate x)·up x. Blocks take pairs of a
+// tile and 32 rows of weights for each warp: of pairs 16 of either.
+template <ggml_type type, bool pairs>
+static __global__ void __launch_bounds__(matrix_warps<type>(MOST_SHARED)*WARP_SIZE, 1) matrix_kernel(const __grid_constant__ matrix_args a) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    using stage = matrix_stage<type>;
+    extern __shared__ __align__(128) uint8_t shared[];
+    __shared__ int    column[TILE_COLUMNS];
+    __shared__ float  factor[TILE_COLUMNS];
+    __shared__ const half * source[TILE_COLUMNS]; // null behind the last
+    const int warps = blockDim.x/WARP_SIZE, warp = threadIdx.x/WARP_SIZE, lane = threadIdx.x % WARP_SIZE;
+    const int r = lane/4, q = lane % 4;
+    uint8_t * const x_at = shared + matrix_type<type>::table;
+    uint8_t * const w_at = x_at + 2*TILE_X + warp*32*stage::pitch; // the warp's; the second stage is warps of them behind
+    const int w_stage = warps*32*stage::pitch;
+    const uint8_t * table = shared + lane % 16*8;
+    if (matrix_type<type>::table > 0) {
+        fill_magnitudes(shared);
+    }
+    const int warp_rows = pairs ? 16 : 32;
+    const int tiles = *a.tiles_n, items = tiles*((a.rows + warps*warp_rows - 1)/(warps*warp_rows));
+    const int stages = a.k/TILE_DEPTH;
+
+    // Tiles have 1 to 64 columns: a block takes the next when it is done.
+    __shared__ int taken[2];
+    const auto take = [&](const int turn) {
+        if (threadIdx.x == 0) {
+            taken[turn & 1] = atomicAdd(a.next, 1);
+        }
+    };
+    take(0);
+    for (int turn = 0;; turn++) {
+        __syncthreads(); // all are done with the tile before
+        const int item = taken[turn & 1];
+        if (item >= items) {
+            break;
+        }
+        take(turn + 1);
+        const matrix_tile tile = a.tiles[item % tiles];
+        const int row0 = (item/tiles*warps + warp)*warp_rows;
+        const int active = (tile.count + 7)/8;
+        for (int c = threadIdx.x; c < TILE_COLUMNS; c += blockDim.x) {
+            float f = 0.0f;
+            const half * from = nullptr;
+            int p = 0;
+            if (c < tile.count) {
+                p = a.order[tile.first + c];
+                const int of = p/a.x_of;
+                from = a.x + int64_t(of)*a.k;
+                f = a.x_scale[of];
+                if (a.weights != nullptr) {
+                    f *= a.weights[int64_t(p/a.slots)*a.weights_stride + p % a.slots];
+                }
+            }
+            column[c] = p;
+            source[c] = from;
+            factor[c] = f;
+        }
+        __syncthreads();
+
+        // A warp without rows does what the last one does, and writes nothing.
+        const int64_t at = tile.expert*a.expert_bytes + int64_t(min(row0, a.rows - warp_rows))*a.row_bytes;
+        const uint8_t * const w = a.w + at, * const up = pairs ? a.up + at : nullptr;
+        const uint8_t * row[4]; // of the lane's four rows, 8 apart
+        int before[4];          // bytes from a multiple of 16 to the row
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            row[i]    = (pairs && i >= 2 ? up : w) + (r + 8*(pairs ? i % 2 : i))*a.row_bytes;
+            before[i] = stage::step == 16 ? 0 : int(uintptr_t(row[i]) & 15);
+        }
+        const auto offset = [&](const int i, const int s) { return stage::step == 16 ? 0 : (before[i] + s*stage::bytes) & 15; };
+        const auto fetch = [&](const int s) {
+            uint8_t * const to = w_at + (s & 1)*w_stage + r*stage::pitch + 16*q;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int skip = offset(i, s);
+                const uint8_t * const from = row[i] + (s*stage::bytes - skip) + 16*q;
+#pragma unroll
+                for (int c = 0; c < stage::chunks; c += 4) {
+                    if (16*(c + q) < skip + stage::bytes) {
+                        copy16(to + 8*i*stage::pitch + 16*c, from + 16*c, 16);
+                    }
+                }
+            }
+            uint8_t * const x_to = x_at + (s & 1)*TILE_X + 16*lane;
+            for (int c = warp; c < 8*active; c += warps) {
+                const half * const from = source[c];
+                copy16(x_to + c*TILE_PITCH, from != nullptr ? from + s*TILE_DEPTH + 8*lane : a.x, from != nullptr);
+            }
+        };
+
+        matrix_sums acc = {};
+        fetch(0);
+        copy_commit();
+        for (int s = 0; s < stages; s++) {
+            copy_wait<0>();
+            __syncthreads(); // the stage is there, and all are done with the one before
+            if (s + 1 < stages) {
+                fetch(s + 1);
+                copy_commit();
+            }
+            const uint8_t * rows[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                rows[i] = w_at + (s & 1)*w_stage + (r + 8*i)*stage::pitch + offset(i, s);
+            }
+            const uint8_t * const x = x_at + (s & 1)*TILE_X + r*TILE_PITCH + 16*q;
+            if (active <= 2) {
+                stage_products<type, 2>(acc, rows, x, active, q, table);
+            } else if (active <= 4) {
+                stage_products<type, 4>(acc, rows, x, active, q, table);
+            } else {
+                stage_products<type, 8>(acc, rows, x, active, q, table);
+            }
+        }
+
+#pragma unroll
+        for (int n = 0; n < TILE_COLUMNS/8; n++) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int c = 8*n + 2*q + i % 2, row = row0 + r + i/2*8;
+                if (c >= tile.count) {
+                    continue;
+                }
+                float * const to = a.dst + int64_t(column[c])*a.rows;
+                if (pairs) {
+                    const float gate = acc[0][n][i]*factor[c];
+                    if (row < a.rows) {
+                        to[row] = gate/(1.0f + expf(-gate))*(acc[1][n][i]*factor[c]);
+                    }
+                } else {
+#pragma unroll
+                    for (int m = 0; m < 2; m++) {
+                        if (row + 16*m < a.rows) {
+                            to[row + 16*m] = acc[m][n][i]*factor[c];
+                        }
+                    }
+                }
+            }
+        }
+    }
+#else
+    GGML_UNUSED(a);
+    NO_DEVICE_CODE;
+#endif
+}
+
+template <ggml_type type, bool pairs>
+static void matrix_launch_type(const matrix_args & a, int sms, size_t shared, cudaStream_t stream) {
+    const int rows  = pairs ? 16 : 32;
+    const int most  = matrix_warps<type>(std::min(shared, MOST_SHARED));
+    const int warps = std::min(most, (a.rows + rows - 1)/rows);
+    CUDA_SET_SHARED_MEMORY_LIMIT((matrix_kernel<type, pairs>), matrix_stage<type>::shared(most));
+    matrix_kernel<type, pairs><<<sms, warps*WARP_SIZE, matrix_stage<type>::shared(warps), stream>>>(a);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+// The types that have kernels: X(type) for each.
+#define INKLING_MATRIX_TYPES(X) \
+    X(GGML_TYPE_IQ3_XXS) X(GGML_TYPE_Q4_K) X(GGML_TYPE_Q5_K) X(GGML_TYPE_Q6_K) X(GGML_TYPE_Q3_K) X(GGML_TYPE_Q8_0) X(GGML_TYPE_Q4_0) X(GGML_TYPE_IQ4_XS)
+
+static inline int matrix_warps_of(ggml_type type, size_t shared) {
+    switch (type) {
+#define INKLING_CASE(t) case t: return matrix_warps<t>(shared);
+        INKLING_MATRIX_TYPES(INKLING_CASE)
+#undef INKLING_CASE
+        default: return 0;
+    }
+}
+
+template <bool pairs>
+static void matrix_launch(ggml_type type, const matrix_args & a, int sms, size_t shared, cudaStream_t stream) {
+    switch (type) {
+#define INKLING_CASE(t) case t: matrix_launch_type<t, pairs>(a, sms, shared, stream); break;
+        INKLING_MATRIX_TYPES(INKLING_CASE)
+#undef INKLING_CASE
+        default: GGML_ABORT("no kernel for %s", ggml_type_name(type));
+    }
+}
+
+} // namespace inkling
+
+#endif

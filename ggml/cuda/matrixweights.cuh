@@ -1,0 +1,160 @@
+// Quantised weights as fragments of tensor cores: a warp turns what it has copied to
+// shared memory into the registers that the products take, without a way back.
+//
+// Which weight of a row stands in which place of a fragment is free, as long as those of
+// the other operand stand there too: lane L has 8 neighbours of every group of 32, from
+// 8(L % 4) on, of row L/4. So its part of the codes is in one place, and the other
+// operand is read in 16 bytes. Values are F16: scales are F16 times small numbers, and
+// multiples of the smallest F16 where they are small.
+#pragma once
+
+#include "fused.cuh"
+#include "productsgroups.cuh"
+
+#if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
+
+namespace inkling {
+
+// 8 weights, of neighbours two in a register.
+using weights8 = uint32_t[4];
+
+static __device__ __forceinline__ half2 as_half2(const uint32_t x) { return *(const half2 *) &x; }
+static __device__ __forceinline__ uint32_t as_bits(const half2 x) { return *(const uint32_t *) &x; }
+
+// Bytes 2i and 2i+1 of x as halves of 1024 and more.
+template <int i> static __device__ __forceinline__ half2 thousands(const uint32_t x) {
+    return as_half2(inkling_bytes<i == 0 ? 0x4140 : 0x4342>(x, 0x64646464));
+}
+
+// Bytes less offset, times scale, less m.
+template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const float scale, const float m) {
+    const half2 s = __float2half2_rn(scale), minus = __float2half2_rn(-m), from = __float2half2_rn(1024.0f + offset);
+    w[0] = as_bits(__hfma2(__hsub2(thousands<0>(low), from), s, minus));
+    w[1] = as_bits(__hfma2(__hsub2(thousands<1>(low), from), s, minus));
+    w[2] = as_bits(__hfma2(__hsub2(thousands<0>(high), from), s, minus));
+    w[3] = as_bits(__hfma2(__hsub2(thousands<1>(high), from), s, minus));
+}
+
+template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const float scale) {
+    const half2 s = __float2half2_rn(scale), from = __float2half2_rn(1024.0f + offset);
+    w[0] = as_bits(__hmul2(__hsub2(thousands<0>(low), from), s));
+    w[1] = as_bits(__hmul2(__hsub2(thousands<1>(low), from), s));
+    w[2] = as_bits(__hmul2(__hsub2(thousands<0>(high), from), s));
+    w[3] = as_bits(__hmul2(__hsub2(thousands<1>(high), from), s));
+}
+
+// How a type is read: bytes of 256 weights, and the weights of quarter q of group g of
+// them. at is aligned to 2 bytes, and to 8 or 16 if bytes are a multiple of these.
+template <ggml_type type> struct matrix_type {
+    static constexpr int bytes = 0; // none
+};
+
+// Magnitudes of IQ3_XXS: four halves of each of 256 codes, once for every lane of half a
+// warp, since reads of 8 bytes are served by halves. Lanes get the place of their own.
+constexpr int MAGNITUDES_BYTES = 256*16*8;
+
+static __device__ __forceinline__ void fill_magnitudes(uint8_t * table) {
+    for (int i = threadIdx.x; i < 256*16; i += blockDim.x) {
+        const uint32_t four = iq3xxs_grid[i/16];
+        const half2 zero = __float2half2_rn(1024.0f);
+        ((uint2 *) table)[i] = make_uint2(as_bits(__hsub2(thousands<0>(four), zero)), as_bits(__hsub2(thousands<1>(four), zero)));
+    }
+}
+
+template <> struct matrix_type<GGML_TYPE_IQ3_XXS> {
+    static constexpr int bytes = 98, table = MAGNITUDES_BYTES;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t * table) {
+        const uint32_t codes = *(const uint16_t *) (at + 2 + 8*g + 2*q);
+        const uint16_t * words = (const uint16_t *) (at + 66 + 4*g);
+        const uint32_t aux = words[0] | uint32_t(words[1]) << 16;
+        const uint2 a = *(const uint2 *) (table + (codes & 255)*128), b = *(const uint2 *) (table + (codes >> 8)*128);
+        const half2 s = __float2half2_rn(inkling_half(at)*(0.25f + 0.5f*(aux >> 28)));
+        // signs of 8 weights from 7 bits, of which the eighth makes their number even; each is
+        // moved to the sign of its half
+        const uint32_t seven = aux >> 7*q & 127, signs = seven | (__popc(seven) & 1) << 7;
+        w[0] = as_bits(__hmul2(as_half2(a.x), s)) ^ (signs*0x40008000u & 0x80008000u);
+        w[1] = as_bits(__hmul2(as_half2(a.y), s)) ^ (signs*0x10002000u & 0x80008000u);
+        w[2] = as_bits(__hmul2(as_half2(b.x), s)) ^ (signs*0x04000800u & 0x80008000u);
+        w[3] = as_bits(__hmul2(as_half2(b.y), s)) ^ (signs*0x01000200u & 0x80008000u);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q4_K> {
+    static constexpr int bytes = 144, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        const uint2 v = *(const uint2 *) (at + 16 + 32*(g / 2) + 8*q);
+        inkling_group scales;
+        inkling_k_scales(scales, at, g);
+        scaled<0>(w, v.x >> 4*(g % 2) & 0x0F0F0F0F, v.y >> 4*(g % 2) & 0x0F0F0F0F, scales.d0, scales.m);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q5_K> {
+    static constexpr int bytes = 176, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        const uint2 high = *(const uint2 *) (at + 16 + 8*q), v = *(const uint2 *) (at + 48 + 32*(g / 2) + 8*q);
+        inkling_group scales;
+        inkling_k_scales(scales, at, g);
+        scaled<0>(w, (v.x >> 4*(g % 2) & 0x0F0F0F0F) | (high.x >> g << 4 & 0x10101010), (v.y >> 4*(g % 2) & 0x0F0F0F0F) | (high.y >> g << 4 & 0x10101010),
+            scales.d0, scales.m);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q6_K> {
+    static constexpr int bytes = 210, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        const int half = g / 4, part = g % 4; // of 128 weights
+        int v[2], high[2];
+        inkling_words(at + 64*half + 32*(part % 2) + 8*q, v);
+        inkling_words(at + 128 + 32*half + 8*q, high);
+        const float d = inkling_half(at + 208)*int8_t(at[192 + 2*g + q/2]);
+        scaled<32>(w, (v[0] >> 4*(part / 2) & 0x0F0F0F0F) | (high[0] >> 2*part << 4 & 0x30303030), (v[1] >> 4*(part / 2) & 0x0F0F0F0F) | (high[1] >> 2*part << 4 & 0x30303030), d);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q3_K> {
+    static constexpr int bytes = 110, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        int v[2], high[2];
+        inkling_words(at + 32 + 32*(g / 4) + 8*q, v);
+        inkling_words(at + 8*q, high);
+        const int i = 2*g + q/2; // of 16 scales of 6 bits
+        const int scale = int(at[96 + i % 8] >> 4*(i / 8) & 15) + 16*int(at[104 + i % 4] >> 2*(i / 4) & 3) - 32;
+        scaled<4>(w, (v[0] >> 2*(g % 4) & 0x03030303) | (high[0] >> g << 2 & 0x04040404), (v[1] >> 2*(g % 4) & 0x03030303) | (high[1] >> g << 2 & 0x04040404),
+            inkling_half(at + 108)*scale);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q8_0> {
+    static constexpr int bytes = 8*34, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        int v[2];
+        inkling_words(at + 34*g + 2 + 8*q, v);
+        scaled<128>(w, v[0] ^ 0x80808080, v[1] ^ 0x80808080, inkling_half(at + 34*g));
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q4_0> {
+    static constexpr int bytes = 8*18, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        int v[2];
+        inkling_words(at + 18*g + 2 + 8*(q % 2), v);
+        scaled<8>(w, v[0] >> 4*(q / 2) & 0x0F0F0F0F, v[1] >> 4*(q / 2) & 0x0F0F0F0F, inkling_half(at + 18*g));
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_IQ4_XS> {
+    static constexpr int bytes = 136, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        const uint2 v = *(const uint2 *) (at + 8 + 16*g + 8*(q % 2)), head = *(const uint2 *) at;
+        int low[2], high[2];
+        inkling_iq4(v.x, low[0], high[0]);
+        inkling_iq4(v.y, low[1], high[1]);
+        const int scale = int((head.y >> 4*g & 15) | (head.x >> (16 + 2*g) & 3) << 4) - 32;
+        scaled<128>(w, (q < 2 ? low[0] : high[0]) ^ 0x80808080, (q < 2 ? low[1] : high[1]) ^ 0x80808080, inkling_half(at)*scale);
+    }
+};
+
+} // namespace inkling
+
+#endif
