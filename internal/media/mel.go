@@ -22,6 +22,8 @@ const (
 
 	melFloor = 1e-10 // of the power, and of what the logarithm is taken of
 
+	melParts = 32 // frames that are worth a goroutine, which plans a transform of its own: 1 ms
+
 	dmelMin, dmelStep = -7.0, 0.6 // centres -7, -6.4, ... 2
 )
 
@@ -42,31 +44,47 @@ func Mel(samples []float32) ([]float32, error) {
 	}
 	frames := MelFrames(len(samples))
 	window, filters := hannWindow(), melFilters()
-	fft := fourier.NewFFT(melWindow)
-	windowed := make([]float64, melWindow)
-	spectrum := make([]complex128, melSpectrum)
-	magnitude := make([]float64, melSpectrum)
 	out := make([]float32, frames*MelBins)
-	for f := range frames {
-		first := f*melHop - (melWindow - melHop)
-		for i, w := range window {
-			windowed[i] = 0
-			if at := first + i; at >= 0 && at < len(samples) {
-				windowed[i] = float64(samples[at]) * float64(w)
+	inParts(frames, melParts, func(first, end int) {
+		s := newSpectrum(window)
+		for f := first; f < end; f++ {
+			magnitude := s.magnitudes(samples, f*melHop-(melWindow-melHop))
+			for m, filter := range filters {
+				out[f*MelBins+m] = filter.log(magnitude)
 			}
 		}
-		for i, c := range fft.Coefficients(spectrum, windowed) {
-			magnitude[i] = math.Sqrt(max(real(c)*real(c)+imag(c)*imag(c), melFloor))
-		}
-		for m, filter := range filters {
-			var sum float64
-			for i, w := range filter.weights {
-				sum += float64(w) * magnitude[filter.first+i]
-			}
-			out[f*MelBins+m] = float32(math.Log10(max(sum, melFloor)))
-		}
-	}
+	})
 	return out, nil
+}
+
+// spectrum finds the frequencies of one frame after the other.
+type spectrum struct {
+	window       []float32
+	fft          *fourier.FFT
+	windowed     []float64
+	coefficients []complex128
+	magnitude    []float64
+}
+
+func newSpectrum(window []float32) *spectrum {
+	return &spectrum{window, fourier.NewFFT(melWindow), make([]float64, melWindow), make([]complex128, melSpectrum), make([]float64, melSpectrum)}
+}
+
+// magnitudes is the magnitude spectrum of the window of samples that begins at first;
+// what lies outside of them is zero. It is valid until the next call.
+func (s *spectrum) magnitudes(samples []float32, first int) []float64 {
+	from, to := max(-first, 0), min(len(samples)-first, melWindow) // of the window, those that there are
+	clear(s.windowed[:from])
+	clear(s.windowed[to:])
+	windowed, window := s.windowed[from:to], s.window[from:to]
+	for i, v := range samples[first+from : first+to] {
+		windowed[i] = float64(v) * float64(window[i])
+	}
+	magnitude := s.magnitude
+	for i, c := range s.fft.Coefficients(s.coefficients, s.windowed) {
+		magnitude[i] = math.Sqrt(max(real(c)*real(c)+imag(c)*imag(c), melFloor))
+	}
+	return magnitude
 }
 
 // DMel rounds each value to the nearest of DMelLevels centres, -7 to 2 in steps
@@ -80,16 +98,16 @@ func DMel(mel []float32) []int32 {
 	ids := make([]int32, len(mel))
 	for i, v := range mel {
 		v = min(max(v, centres[0]), centres[DMelLevels-1])
-		best := float32(math.Inf(1))
-		for b, c := range centres {
-			d := v - c
-			if d < 0 {
-				d = -d
-			}
-			if d < best {
-				best, ids[i] = d, int32(b)
-			}
+		if v != v {
+			continue // no number, from samples that are none: the lowest level
 		}
+		// One of the two around it; a v so close to a centre that below takes the wrong
+		// side of it is far from midway.
+		below := min(int((v-dmelMin)/dmelStep), DMelLevels-2)
+		if centres[below+1]-v < v-centres[below] {
+			below++
+		}
+		ids[i] = int32(below)
 	}
 	return ids
 }
@@ -116,6 +134,16 @@ type melFilter struct {
 	weights []float32
 }
 
+// log is the decimal logarithm of what the filter lets through of a magnitude spectrum.
+func (f melFilter) log(magnitude []float64) float32 {
+	var sum float64
+	magnitude = magnitude[f.first:]
+	for i, w := range f.weights {
+		sum += float64(w) * magnitude[i]
+	}
+	return float32(math.Log10(max(sum, melFloor)))
+}
+
 // melFilters builds the Slaney filter bank from 0 to 8000 Hz: triangles equally
 // spaced in mel, of equal area.
 func melFilters() []melFilter {
@@ -125,8 +153,9 @@ func melFilters() []melFilter {
 	for m := range filters {
 		lo, mid, hi := edge(m), edge(m+1), edge(m+2)
 		filters[m].first = melSpectrum
-		for bin := range melSpectrum {
-			hz := float64(bin) * SampleRate / melWindow
+		const hzPerBin = SampleRate / melWindow
+		for bin := int(lo / hzPerBin); bin < min(int(hi/hzPerBin)+1, melSpectrum); bin++ {
+			hz := float64(bin * hzPerBin)
 			v := min((hz-lo)/(mid-lo), (hi-hz)/(hi-mid))
 			if v <= 0 {
 				continue

@@ -161,8 +161,8 @@ func TestDMelTies(t *testing.T) {
 }
 
 func TestDMelClamps(t *testing.T) {
-	got := DMel([]float32{-100, -7, -6.4, 1.4, 2, 100, float32(math.Inf(-1)), float32(math.Inf(1))})
-	if diff := cmp.Diff([]int32{0, 0, 1, 14, 15, 15, 0, 15}, got); diff != "" {
+	got := DMel([]float32{-100, -7, -6.4, 1.4, 2, 100, float32(math.Inf(-1)), float32(math.Inf(1)), float32(math.NaN())})
+	if diff := cmp.Diff([]int32{0, 0, 1, 14, 15, 15, 0, 15, 0}, got); diff != "" {
 		t.Errorf("levels (-want +got):\n%s", diff)
 	}
 }

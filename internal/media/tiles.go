@@ -27,6 +27,16 @@ type TileSet struct {
 	Pix             []float32 // [N, Temporal, Patch, Patch, 3] row-major, normalised
 }
 
+// Tiling is a picture, or a pair of video frames, laid out in tiles that are cut
+// when they are wanted: floats take 8 times the memory of the picture.
+type Tiling struct {
+	N, Rows, Cols   int // N = Rows*Cols tiles, one soft token each
+	Temporal, Patch int
+
+	frames []*Image // of the size that is cut
+	levels *[3][257]float32
+}
+
 // padLevel is the raw value of missing pixels. It is put in before scaling, so
 // the tower sees (-1/255 - mean) / std.
 const padLevel = -1
@@ -64,19 +74,35 @@ func TileCount(w, h int, cfg TileConfig) (rows, cols int) {
 // Tiles cuts a picture into tiles, row by row, and normalises them; every frame
 // of a tile is the same.
 func Tiles(im *Image, cfg TileConfig) (*TileSet, error) {
-	return cutTiles([]*Image{im}, cfg)
+	t, err := Tile(im, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return t.all(), nil
 }
 
 // TilesPair cuts two video frames of the same size into one set of tiles whose
 // first frame is a and whose second is b.
 func TilesPair(a, b *Image, cfg TileConfig) (*TileSet, error) {
+	t, err := TilePair(a, b, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return t.all(), nil
+}
+
+// Tile lays out what Tiles cuts.
+func Tile(im *Image, cfg TileConfig) (*Tiling, error) { return tile([]*Image{im}, cfg) }
+
+// TilePair lays out what TilesPair cuts.
+func TilePair(a, b *Image, cfg TileConfig) (*Tiling, error) {
 	if cfg.Temporal != 2 {
 		return nil, fmt.Errorf("frame pairs need 2 frames a tile, the configuration has %d", cfg.Temporal)
 	}
 	if a.W != b.W || a.H != b.H {
 		return nil, fmt.Errorf("frame pair of %d x %d and %d x %d pixels", a.W, a.H, b.W, b.H)
 	}
-	return cutTiles([]*Image{a, b}, cfg)
+	return tile([]*Image{a, b}, cfg)
 }
 
 func (c TileConfig) validate() error {
@@ -91,9 +117,8 @@ func (c TileConfig) validate() error {
 	return nil
 }
 
-// cutTiles fills frame t of every tile from frames[t], or from the last one if
-// there are fewer.
-func cutTiles(frames []*Image, cfg TileConfig) (*TileSet, error) {
+// tile lays out frames of one size.
+func tile(frames []*Image, cfg TileConfig) (*Tiling, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -106,25 +131,44 @@ func cutTiles(frames []*Image, cfg TileConfig) (*TileSet, error) {
 	if n := int64(w) * int64(h); n > DefaultMaxPixels {
 		return nil, fmt.Errorf("rescaling to %d x %d gives %d pixels, at most %d are allowed", w, h, n, int64(DefaultMaxPixels))
 	}
-	set := &TileSet{N: rows * cols, Rows: rows, Cols: cols, Temporal: cfg.Temporal, Patch: cfg.Patch}
-	tile := cfg.Patch * cfg.Patch * 3
-	set.Pix = make([]float32, set.N*cfg.Temporal*tile)
-	levels := cfg.levels()
-	for t := range cfg.Temporal {
-		if t >= len(frames) { // same as the frame before
-			for n := range set.N {
-				at := (n*cfg.Temporal + t) * tile
-				copy(set.Pix[at:at+tile], set.Pix[at-tile:at])
-			}
-			continue
-		}
-		src := resize(frames[t], w, h, lanczos)
-		for n := range set.N {
-			at := (n*cfg.Temporal + t) * tile
-			cutTile(set.Pix[at:at+tile], src, n%cols*cfg.Patch, n/cols*cfg.Patch, cfg.Patch, levels)
-		}
+	t := &Tiling{N: rows * cols, Rows: rows, Cols: cols, Temporal: cfg.Temporal, Patch: cfg.Patch, levels: cfg.levels()}
+	for _, im := range frames {
+		t.frames = append(t.frames, resize(im, w, h, lanczos))
 	}
-	return set, nil
+	return t, nil
+}
+
+// Values is the number of values of a tile.
+func (t *Tiling) Values() int { return t.Temporal * t.Patch * t.Patch * 3 }
+
+// tileParts is the values that are worth a goroutine: 0.1 ms.
+const tileParts = 1 << 17
+
+// Cut writes the tiles from first on to dst, which has room for as many as are
+// wanted. If there are fewer frames than a tile has, the last one is repeated.
+//
+//	dst: [n, Temporal, Patch, Patch, 3] row-major
+func (t *Tiling) Cut(dst []float32, first int) {
+	size, frame := t.Values(), t.Patch*t.Patch*3
+	inParts(len(dst)/size, max(tileParts/size, 1), func(from, to int) {
+		for i := from; i < to; i++ {
+			n := first + i
+			slots := dst[i*size : (i+1)*size]
+			for s, im := range t.frames {
+				cutTile(slots[s*frame:(s+1)*frame], im, n%t.Cols*t.Patch, n/t.Cols*t.Patch, t.Patch, t.levels)
+			}
+			for s := len(t.frames); s < t.Temporal; s++ { // while the one before is in the cache
+				copy(slots[s*frame:(s+1)*frame], slots[(s-1)*frame:])
+			}
+		}
+	})
+}
+
+// all cuts all tiles.
+func (t *Tiling) all() *TileSet {
+	set := &TileSet{t.N, t.Rows, t.Cols, t.Temporal, t.Patch, make([]float32, t.N*t.Values())}
+	t.Cut(set.Pix, 0)
+	return set
 }
 
 // cutTile writes one tile whose corner is at x0, y0.

@@ -183,3 +183,29 @@ func TestTilesErrors(t *testing.T) {
 		t.Error("an empty picture was accepted")
 	}
 }
+
+// TestTilingCut: pieces of a tiling are those of the whole, whatever was in their memory.
+func TestTilingCut(t *testing.T) {
+	a, b := fixtureImage(t, "image0_100x80.png"), fixtureImage(t, "image0_100x80.png")
+	b.fill([3]uint8{40, 50, 60})
+	whole, err := TilesPair(a, b, published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiling, err := TilePair(a, b, published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := tiling.Values()
+	if len(whole.Pix) != tiling.N*size {
+		t.Fatalf("%d values of a tile, want %d", size, len(whole.Pix)/tiling.N)
+	}
+	piece := make([]float32, 2*size)
+	for first := 0; first < tiling.N; first += 2 {
+		n := min(2, tiling.N-first)
+		tiling.Cut(piece[:n*size], first)
+		if d := cmp.Diff(whole.Pix[first*size:(first+n)*size], piece[:n*size]); d != "" {
+			t.Errorf("%d tiles from %d on (-whole +piece):\n%s", n, first, d)
+		}
+	}
+}
