@@ -253,6 +253,9 @@ func place(ws []wanted, infos []gguf.TensorInfo, f *gguf.File, p Params) (_ *Wei
 		t := *ws[i].field
 		if p.Fill == nil {
 			upload(t, f.Bytes(infos[i]), p.Backend)
+			if !p.Backend.HasPinned() { // of what is pinned no page may go
+				f.Release(infos[i])
+			}
 		} else if err := p.Fill(infos[i], t.SetBytes); err != nil {
 			return nil, fmt.Errorf("%s: tensor %q: %w", f.Path(), infos[i].Name, err)
 		}

@@ -1,4 +1,4 @@
-# The CUDA (and HIP) module is built from a copy of ggml's sources, with four changes:
+# The CUDA (and HIP) module is built from a copy of ggml's sources, with five changes:
 #
 # - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
 #   columns (and more of expert banks) through tensor cores that round F32 to 11
@@ -9,6 +9,7 @@
 #   not built is refused when a graph is planned, never at run time.
 # - CUDA graphs are replayed for several rows and for several graphs in turn:
 #   graphs.cuh.
+# - Products with experts take tiles as wide as an expert has rows: experttiles.cuh.
 # - The operations of ../cuda are added: fused.cuh says how they are reached.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
@@ -110,6 +111,8 @@ function(inkling_replay_graphs cuda)
   file(READ "${file}" text)
   inkling_cut(text "static bool check_node_graph_compatibility(" "static void set_ggml_graph_node_properties(" "#include \"graphs.cuh\"\n\n")
   inkling_swap(text "(node->op == GGML_OP_SCALE || node->op == GGML_OP_GLU)" "node->op != GGML_OP_VIEW")
+  inkling_swap(text "graph_node_properties->node_address = node->data;" "graph_node_properties->node_address = inkling_operand(node);")
+  inkling_swap(text "node->data != graph_node_properties->node_address" "inkling_operand(node) != graph_node_properties->node_address")
   inkling_swap(text "node->src[i] ? node->src[i]->data : nullptr" "node->src[i] ? inkling_operand(node->src[i]) : nullptr")
   inkling_swap(text "node->src[i]->data != graph_node_properties->src_address[i]" "inkling_operand(node->src[i]) != graph_node_properties->src_address[i]")
   inkling_swap(text [=[

@@ -37,8 +37,8 @@ static bool inkling_asks_host(const ggml_tensor * node) {
            !ggml_cuda_should_use_mmf(w->type, cc, WARP_SIZE, w->ne, w->nb, x->ne[2], /*mul_mat_id=*/true);
 }
 
-// What a graph is compared by has an operand's address, but not its type: where memory is
-// used again a weight of another type can lie at the same place. Addresses have 57 bits.
+// What a graph is compared by has addresses, but not types: where memory is used again
+// a weight or a cache of another type can lie at the same place. Addresses have 57 bits.
 static void * inkling_operand(const ggml_tensor * t) {
     return (void *) (uintptr_t(t->data) ^ uintptr_t(t->type) << 57);
 }

@@ -51,8 +51,10 @@ template <ggml_type type> struct matrix_stage {
     static constexpr int pitch  = (chunks | 1)*16;
 
     static constexpr int shared(int warps) {
-        return matrix_type<type>::table + 2*(TILE_X + warps*32*pitch) + 16; // reads of whole words end behind the last
+        return matrix_type<type>::table + 2*(TILE_X + rows(warps));
     }
+
+    static constexpr __host__ __device__ int rows(int warps) { return warps*32*pitch + 16; } // reads of whole words end behind the last
 };
 
 // Warps of a block of a type on a chip that has so much shared memory for it, which in
@@ -110,7 +112,7 @@ static __global__ void __launch_bounds__(matrix_warps<type>(MOST_SHARED)*WARP_SI
     const int r = lane/4, q = lane % 4;
     uint8_t * const x_at = shared + matrix_type<type>::table;
     uint8_t * const w_at = x_at + 2*TILE_X + warp*32*stage::pitch; // the warp's; the second stage is warps of them behind
-    const int w_stage = warps*32*stage::pitch;
+    const int w_stage = stage::rows(warps);
     const uint8_t * table = shared + lane % 16*8;
     if (matrix_type<type>::table > 0) {
         fill_magnitudes(shared);
