@@ -12,49 +12,64 @@ type audio struct {
 	eps        float32
 }
 
-// build records the tower for the frames that ids describe.
+// build records the tower for the frames that ids describe. Bands are looked up a few at a
+// time and added up before the next are: of all at once the rows would take hundreds of
+// megabytes on a GPU, and leave the caches of a CPU.
 //
-//	ids: [mels*n]      I32
+//	ids: [n, mels]     I32
 //	res: [n_embd, n]
-func (a *audio) build(g *binding.Graph, ids *binding.Tensor) *binding.Tensor {
-	embd, mels := a.Embd.Dim(0), int64(a.mels)
-	n := ids.Dim(0) / mels
-	rows := g.Reshape(g.GetRows(a.Embd, ids), embd, mels, n)
-	return g.RMSNorm(g.Reshape(sumBands(g, rows), embd, n), a.Norm, a.eps)
+func (a *audio) build(g *binding.Graph, ids *binding.Tensor, atOnce int) *binding.Tensor {
+	n, mels := ids.Dim(0), ids.Dim(1)
+	ids = g.Reshape(ids, n*mels)
+	var sum *binding.Tensor
+	for band := int64(0); band < mels; band += int64(atOnce) {
+		count := min(int64(atOnce), mels-band)
+		rows := sumBands(g, g.GetRows(a.Embd, g.Cols(ids, band*n, count*n)), n)
+		if sum == nil {
+			sum = rows
+		} else {
+			sum = g.Add(sum, rows)
+		}
+	}
+	return g.RMSNorm(sum, a.Norm, a.eps)
+}
+
+// nodes is room for what build adds to a graph: of each lookup a view, its rows, at most two
+// views and a sum for each of its bands, and of all of them the ids, their shape and the norm.
+func (a *audio) nodes(atOnce int) int {
+	lookups := (a.mels + atOnce - 1) / atOnce
+	return lookups*(2+3*atOnce) + 4
 }
 
 // sumBands adds up the rows of each frame: one half to the other as long as there are
 // two, then those that are left one by one. SUM_ROWS would want them transposed, and
 // takes eight times as long on the CPU.
 //
-//	rows: [n_embd, mels, n]   F32
-//	res:  [n_embd, 1, n]
-func sumBands(g *binding.Graph, rows *binding.Tensor) *binding.Tensor {
-	embd, n := rows.Dim(0), rows.Dim(2)
-	row := embd * binding.F32.Size()
-	part := func(x *binding.Tensor, first, count int64) *binding.Tensor {
-		frame := x.Dim(1) * row
-		return g.View(x, [4]int64{embd, count, n, 1}, row, frame, n*frame, first*row)
-	}
-	for rows.Dim(1)%2 == 0 {
+//	rows: [n_embd, n*bands]   F32, n frames of the first band before those of the second
+//	res:  [n_embd, n]
+func sumBands(g *binding.Graph, rows *binding.Tensor, n int64) *binding.Tensor {
+	for rows.Dim(1)/n%2 == 0 {
 		half := rows.Dim(1) / 2
-		rows = g.Add(part(rows, 0, half), part(rows, half, half))
+		rows = g.Add(g.Rows(rows, 0, half), g.Rows(rows, half, half))
 	}
-	sum := part(rows, 0, 1)
-	for i := int64(1); i < rows.Dim(1); i++ {
-		sum = g.Add(sum, part(rows, i, 1))
+	sum := g.Rows(rows, 0, n)
+	for at := n; at < rows.Dim(1); at += n {
+		sum = g.Add(sum, g.Rows(rows, at, n))
 	}
 	return sum
 }
 
-// rowIDs are the rows of the table that dMel levels pick.
+// rowIDs are the rows of the table that dMel levels pick, by band.
 //
-//	levels: [mels] of each frame, 0..bins-1
-//	res:    [mels] of each frame: mel·bins + level
-func rowIDs(levels []int32, mels, bins int) []int32 {
+//	levels: [mels] of each of n frames, 0..bins-1
+//	res:    [n] of each band: mel·bins + level
+func (a *audio) rowIDs(levels []int32) []int32 {
+	n := len(levels) / a.mels
 	ids := make([]int32, len(levels))
-	for i, level := range levels {
-		ids[i] = int32(i%mels*bins) + level
+	for mel := range a.mels {
+		for i := range n {
+			ids[mel*n+i] = int32(mel*a.bins) + levels[i*a.mels+mel]
+		}
 	}
 	return ids
 }

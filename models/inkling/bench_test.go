@@ -1,9 +1,11 @@
 package inkling
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/internal/media"
 	"github.com/inkling-go/inkling/models"
 )
 
@@ -20,6 +22,28 @@ func BenchmarkDecode(b *testing.B) {
 			c.Reset(0)
 		}
 		if err := m.Forward(c, batch, models.Outputs{Logits: logits}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAudioTower makes rows of 4096 values of a minute of sound, without finding its
+// frequencies.
+func BenchmarkAudioTower(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "mmproj.gguf")
+	writeAudioTower(b, path, 4096, media.DMelLevels)
+	p, err := models.OpenProjector(openGGUF(b, path), models.Params{Backend: newBackend(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	levels := make([]int32, 1200*media.MelBins)
+	for i := range levels {
+		levels[i] = int32(i * 7 % media.DMelLevels)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.(*Projector).encodeFrames(levels); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -110,33 +110,49 @@ func TestAudioGolden(t *testing.T) {
 	}
 }
 
-// TestAudioChunks: a clip that takes several graphs is the sum of its frames.
+// TestAudioChunks: a clip is the sum of its frames, in graphs of any size.
 func TestAudioChunks(t *testing.T) {
 	p := loadRandomTowers(t)
-	levels := make([]int32, (2*framesPerGraph+5)*media.MelBins)
+	const frames = 2*32 + 5
+	levels := make([]int32, frames*media.MelBins)
 	for i := range levels {
 		levels[i] = int32(i * 7 % media.DMelLevels)
 	}
-	ids := rowIDs(levels, media.MelBins, media.DMelLevels)
-	got, err := p.encodeFrames(ids)
-	if err != nil {
-		t.Fatal(err)
+	want := make([][]float32, frames)
+	for f := range want {
+		var err error
+		if want[f], err = p.encodeFrames(levels[f*media.MelBins : (f+1)*media.MelBins]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for f := range 2*framesPerGraph + 5 {
-		want, err := p.encodeFrames(ids[f*media.MelBins : (f+1)*media.MelBins])
+	for _, size := range []graphSizes{{frames: 16, bands: 4}, {frames: 32, bands: 7}, {frames: 256, bands: 8}, {frames: 1, bands: 1}, {frames: 8, bands: 100}} {
+		p.per = size
+		got, err := p.encodeFrames(levels)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !testutil.Close(t, fmt.Sprintf("frame %d", f), got[f*p.Embd():(f+1)*p.Embd()], want, testutil.Tol{Abs: 1e-6}) {
-			return
+		for f := range frames {
+			if !testutil.Close(t, fmt.Sprintf("frame %d in graphs of %+v", f, size), got[f*p.Embd():(f+1)*p.Embd()], want[f], testutil.Tol{Abs: 1e-6}) {
+				return
+			}
 		}
 	}
-	ids[3] = media.MelBins * media.DMelLevels
-	if _, err := p.encodeFrames(ids); err == nil {
-		t.Error("an id beyond the table: no error")
+	levels[3] = media.DMelLevels
+	if _, err := p.encodeFrames(levels); err == nil {
+		t.Error("a level beyond the table: no error")
 	}
 	if _, err := p.EncodeAudio(nil); err == nil {
 		t.Error("no samples: no error")
+	}
+}
+
+// TestImageChunks: a picture is its tiles, in graphs of any size.
+func TestImageChunks(t *testing.T) {
+	g := testutil.OpenGolden(t, random, "images")
+	p := loadRandomTowers(t)
+	for _, size := range []int{1, 4, 9, 128} {
+		p.per.tiles = size
+		testutil.Close(t, fmt.Sprintf("graphs of %d tiles", size), encodeImageFile(t, p, goldenImages[0]), g.Floats("image0.features"), tapTol)
 	}
 }
 

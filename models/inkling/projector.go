@@ -18,25 +18,30 @@ type Projector struct {
 
 	embd       int
 	be         *binding.Backend
+	per        graphSizes
+	pix        []float32 // tiles of one graph
 	own        *models.Weights
-	visionExec *layers.Executor[int, []float32]
+	visionExec *layers.Executor[tilesShape, []float32]
 	audioExec  *layers.Executor[int, []int32]
 }
 
-// Tiles and frames that one graph takes: enough to keep the cores busy, few
-// enough to keep intermediate results small.
-const (
-	tilesPerGraph  = 64
-	framesPerGraph = 32
-)
+// graphSizes is how many tiles and frames one graph takes, and the bands that it looks up
+// at once.
+type graphSizes struct{ tiles, frames, bands int }
 
-// audioNodes is room for the audio tower's graph: media.MelBins bands make 26 nodes.
-const audioNodes = 64
+// sizesOn are enough to keep the device busy, and few enough to keep intermediate results
+// small: of frames within the caches of a CPU's cores.
+func sizesOn(d binding.Device) graphSizes {
+	if d.IsCPU() {
+		return graphSizes{tiles: 64, frames: 16, bands: 4}
+	}
+	return graphSizes{tiles: 128, frames: 256, bands: 8}
+}
 
 func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	r := newTowerReader(f)
 	pr := &Projector{
-		be: p.Backend, visionExec: layers.NewExecutor[int, []float32](p.Backend),
+		be: p.Backend, per: sizesOn(p.Backend.Device()), visionExec: layers.NewExecutor[tilesShape, []float32](p.Backend),
 		audioExec: layers.NewExecutor[int, []int32](p.Backend),
 	}
 	if r.BoolOr("clip.has_vision_encoder", false) {
@@ -164,21 +169,23 @@ func (p *Projector) ImageRows(w, h int) int {
 
 // EncodeImage returns one row per tile.
 func (p *Projector) EncodeImage(im *media.Image) ([]float32, error) {
-	ts, err := media.Tiles(im, p.Vision.cfg)
+	cfg := p.Vision.cfg
+	cfg.Temporal = 1 // of frames that are all the same the tower wants one
+	t, err := media.Tile(im, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeTiles(ts)
+	return p.encodeTiles(t.N, t.Temporal, t.Cut)
 }
 
 // EncodePair returns one row per tile of two video frames of one size; a is in
 // the first temporal slot of each tile, b in the second.
 func (p *Projector) EncodePair(a, b *media.Image) ([]float32, error) {
-	ts, err := media.TilesPair(a, b, p.Vision.cfg)
+	t, err := media.TilePair(a, b, p.Vision.cfg)
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeTiles(ts)
+	return p.encodeTiles(t.N, t.Temporal, t.Cut)
 }
 
 // AudioRows is the number of frames, each of which becomes a row.
@@ -190,49 +197,68 @@ func (p *Projector) EncodeAudio(samples []float32) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeFrames(rowIDs(media.DMel(mel), p.Audio.mels, p.Audio.bins))
+	return p.encodeFrames(media.DMel(mel))
 }
 
-func (p *Projector) encodeTiles(ts *media.TileSet) ([]float32, error) {
-	side := int64(ts.Patch)
-	per := 3 * ts.Patch * ts.Patch * ts.Temporal
-	out := make([]float32, ts.N*p.embd)
-	for i := 0; i < ts.N; i += tilesPerGraph {
-		n := min(tilesPerGraph, ts.N-i)
-		err := p.visionExec.Run(n, n < tilesPerGraph, ts.Pix[i*per:(i+n)*per], [][]float32{out[i*p.embd : (i+n)*p.embd]}, func() *layers.Step[[]float32] {
-			g := p.be.NewGraph(16*len(p.Vision.Layers) + 16)
-			x := g.Input("tiles", binding.F32, 3, side*side, int64(ts.Temporal), int64(n))
-			return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Outs: []*binding.Tensor{g.Output(p.Vision.build(g, x))}}
-		})
+// tilesShape is what graphs of the image tower differ by.
+type tilesShape struct{ tiles, frames int }
+
+// encodeTiles returns one row for each of n tiles, of one frame or of all that the tower
+// takes. cut writes the tiles from first on to dst.
+func (p *Projector) encodeTiles(n, frames int, cut func(dst []float32, first int)) ([]float32, error) {
+	size := 3 * p.Vision.cfg.Patch * p.Vision.cfg.Patch * frames
+	if room := min(n, p.per.tiles) * size; len(p.pix) < room {
+		p.pix = make([]float32, room)
+	}
+	out := make([]float32, n*p.embd)
+	for i := 0; i < n; i += p.per.tiles {
+		shape := tilesShape{min(p.per.tiles, n-i), frames}
+		pix := p.pix[:shape.tiles*size]
+		cut(pix, i)
+		rows := [][]float32{out[i*p.embd : (i+shape.tiles)*p.embd]}
+		err := p.visionExec.Run(shape, shape.tiles < p.per.tiles, pix, rows, func() *layers.Step[[]float32] { return p.tilesStep(shape) })
 		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// tilesStep is the graph of a shape.
+func (p *Projector) tilesStep(s tilesShape) *layers.Step[[]float32] {
+	g := p.be.NewGraph(16*len(p.Vision.Layers) + 16)
+	side := int64(p.Vision.cfg.Patch)
+	x := g.Input("tiles", binding.F32, 3, side*side, int64(s.frames), int64(s.tiles))
+	return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Outs: []*binding.Tensor{g.Output(p.Vision.build(g, x))}}
 }
 
 // encodeFrames returns one row per audio frame.
 //
-//	ids: [mels] of each frame: mel·bins + bin
-func (p *Projector) encodeFrames(ids []int32) ([]float32, error) {
+//	levels: [mels] of each frame, 0..bins-1
+func (p *Projector) encodeFrames(levels []int32) ([]float32, error) {
 	mels := p.Audio.mels
-	if err := layers.InRange(ids, mels*p.Audio.bins, "dMel id"); err != nil {
+	if err := layers.InRange(levels, p.Audio.bins, "dMel level"); err != nil {
 		return nil, err
 	}
-	frames := len(ids) / mels
+	frames := len(levels) / mels
 	out := make([]float32, frames*p.embd)
-	for i := 0; i < frames; i += framesPerGraph {
-		n := min(framesPerGraph, frames-i)
-		err := p.audioExec.Run(n, n < framesPerGraph, ids[i*mels:(i+n)*mels], [][]float32{out[i*p.embd : (i+n)*p.embd]}, func() *layers.Step[[]int32] {
-			g := p.be.NewGraph(audioNodes)
-			x := g.Input("ids", binding.I32, int64(mels*n))
-			return &layers.Step[[]int32]{Graph: g, Fill: x.SetInt32s, Outs: []*binding.Tensor{g.Output(p.Audio.build(g, x))}}
-		})
+	for i := 0; i < frames; i += p.per.frames {
+		n := min(p.per.frames, frames-i)
+		ids := p.Audio.rowIDs(levels[i*mels : (i+n)*mels])
+		rows := [][]float32{out[i*p.embd : (i+n)*p.embd]}
+		err := p.audioExec.Run(n, n < p.per.frames, ids, rows, func() *layers.Step[[]int32] { return p.framesStep(n) })
 		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// framesStep is the graph for n frames.
+func (p *Projector) framesStep(n int) *layers.Step[[]int32] {
+	g := p.be.NewGraph(p.Audio.nodes(p.per.bands))
+	ids := g.Input("ids", binding.I32, int64(n), int64(p.Audio.mels))
+	return &layers.Step[[]int32]{Graph: g, Fill: ids.SetInt32s, Outs: []*binding.Tensor{g.Output(p.Audio.build(g, ids, p.per.bands))}}
 }
 
 // Close frees the towers.

@@ -119,7 +119,16 @@ func TestFormulaTowersGolden(t *testing.T) {
 	testutil.GoldenJSON(t, random, "hmlp_formula_towers", &facts)
 	testutil.Close(t, "formula_first8", formula(40, 8, 1, 0), g.Floats("formula_first8"), testutil.Tol{})
 	shape := g.Shape("pixel_values") // [tiles, 2, 40, 40, 3]
-	tiles := &media.TileSet{N: int(shape[0]), Rows: 1, Cols: int(shape[0]), Temporal: 2, Patch: 40, Pix: g.Floats("pixel_values")}
+	pix, tiles, frame := g.Floats("pixel_values"), int(shape[0]), 40*40*3
+	pairs := func(dst []float32, first int) { copy(dst, pix[first*2*frame:]) }
+	// same cuts tiles whose frames are all the first one.
+	same := func(frames int) func([]float32, int) {
+		return func(dst []float32, first int) {
+			for i := range len(dst) / frame {
+				copy(dst[i*frame:], pix[(first+i/frames)*2*frame:][:frame])
+			}
+		}
+	}
 	for _, depth := range []int{1, 3, 4} {
 		name := fmt.Sprintf("n_layers%d", depth)
 		t.Run(name, func(t *testing.T) {
@@ -136,18 +145,23 @@ func TestFormulaTowersGolden(t *testing.T) {
 			if !p.HasImage() || p.HasAudio() {
 				t.Errorf("image tower %v, audio tower %v", p.HasImage(), p.HasAudio())
 			}
-			got, err := p.(*Projector).encodeTiles(tiles)
-			if err != nil {
-				t.Fatal(err)
+			encode := func(frames int, cut func([]float32, int)) []float32 {
+				rows, err := p.(*Projector).encodeTiles(tiles, frames, cut)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return rows
 			}
-			testutil.Close(t, name, got, g.Floats(name+".features"), tapTol)
+			testutil.Close(t, name, encode(2, pairs), g.Floats(name+".features"), tapTol)
+			testutil.Close(t, name+", one frame for two that are the same", encode(1, same(1)), encode(2, same(2)), testutil.Tol{Abs: 1e-5})
 		})
 	}
 }
 
-// TestForeignAudioTower: levels that this program does not make are refused.
-func TestForeignAudioTower(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mmproj.gguf")
+// writeAudioTower makes an mmproj file with an audio tower of zeros: embd wide, for bands
+// of so many levels.
+func writeAudioTower(t testing.TB, path string, embd, levels int64) {
+	t.Helper()
 	w, err := gguf.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -160,25 +174,44 @@ func TestForeignAudioTower(t *testing.T) {
 		{"general.architecture", "clip"},
 		{"clip.has_audio_encoder", true},
 		{"clip.audio.projector_type", "inkling"},
-		{"clip.audio.projection_dim", uint32(8)},
-		{"clip.audio.num_mel_bins", uint32(80)},
+		{"clip.audio.projection_dim", uint32(embd)},
+		{"clip.audio.num_mel_bins", uint32(media.MelBins)},
 	} {
 		if err := w.Set(kv.key, kv.value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.AddTensor("a.dmel.embedding.weight", gguf.F32, []int64{8, 80 * 8}); err != nil {
-		t.Fatal(err)
+	tensors := []struct {
+		name string
+		typ  gguf.Type
+		dims []int64
+		size int64
+	}{
+		{"a.dmel.embedding.weight", gguf.BF16, []int64{embd, media.MelBins * levels}, 2 * embd * media.MelBins * levels},
+		{"a.dmel.final_norm.weight", gguf.F32, []int64{embd}, 4 * embd},
 	}
-	if err := w.WriteTensor("a.dmel.embedding.weight", func(out io.Writer) error {
-		_, err := out.Write(make([]byte, 4*8*80*8))
-		return err
-	}); err != nil {
-		t.Fatal(err)
+	for _, x := range tensors {
+		if err := w.AddTensor(x.name, x.typ, x.dims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range tensors {
+		if err := w.WriteTensor(x.name, func(out io.Writer) error {
+			_, err := out.Write(make([]byte, x.size))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestForeignAudioTower: levels that this program does not make are refused.
+func TestForeignAudioTower(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mmproj.gguf")
+	writeAudioTower(t, path, 8, 8)
 	p, err := models.OpenProjector(openGGUF(t, path), models.Params{Backend: newBackend(t)})
 	if err == nil {
 		p.Close()

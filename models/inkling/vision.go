@@ -29,14 +29,19 @@ type foldLayer struct {
 	dims models.Dims
 }
 
-// build records the tower for n tiles.
+// build records the tower for n tiles. Of tiles whose frames are all the same, a
+// picture's, one frame is enough: space is folded first, and the result repeated where
+// time is.
 //
-//	tiles: [3, patch*patch, temporal, n]   row by row
+//	tiles: [3, patch*patch, temporal or 1, n]   row by row
 //	res:   [n_embd, n]
 func (v *vision) build(g *binding.Graph, tiles *binding.Tensor) *binding.Tensor {
 	x, side := tiles, int64(v.cfg.Patch)
 	for i, l := range v.Layers {
 		p := v.plan[i]
+		if p.TFold > 1 && x.Dim(2) == 1 {
+			x = g.Repeat(x, [4]int64{x.Dim(0), x.Dim(1), int64(v.cfg.Temporal), x.Dim(3)})
+		}
 		x = op.Fold(g, x, side, side, int64(p.TFold), int64(p.HWFold))
 		side /= int64(p.HWFold)
 		x = g.MulMat(l.Linear, x)
