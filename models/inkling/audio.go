@@ -12,18 +12,21 @@ type audio struct {
 	eps        float32
 }
 
-// build records the tower for the frames that ids describe. Bands are looked up a few at a
-// time and added up before the next are: of all at once the rows would take hundreds of
-// megabytes on a GPU, and leave the caches of a CPU.
+// bandsPerLookup is how many bands of each frame are looked up and added up at once. Of all
+// bands the rows would take hundreds of megabytes on a GPU, and leave the caches of a CPU;
+// of fewer there would be more nodes, at each of which all threads wait for each other.
+const bandsPerLookup = 8
+
+// build records the tower for the frames that ids describe.
 //
 //	ids: [n, mels]     I32
 //	res: [n_embd, n]
-func (a *audio) build(g *binding.Graph, ids *binding.Tensor, atOnce int) *binding.Tensor {
+func (a *audio) build(g *binding.Graph, ids *binding.Tensor) *binding.Tensor {
 	n, mels := ids.Dim(0), ids.Dim(1)
 	ids = g.Reshape(ids, n*mels)
 	var sum *binding.Tensor
-	for band := int64(0); band < mels; band += int64(atOnce) {
-		count := min(int64(atOnce), mels-band)
+	for band := int64(0); band < mels; band += bandsPerLookup {
+		count := min(bandsPerLookup, mels-band)
 		rows := sumBands(g, g.GetRows(a.Embd, g.Cols(ids, band*n, count*n)), n)
 		if sum == nil {
 			sum = rows
@@ -36,9 +39,9 @@ func (a *audio) build(g *binding.Graph, ids *binding.Tensor, atOnce int) *bindin
 
 // nodes is room for what build adds to a graph: of each lookup a view, its rows, at most two
 // views and a sum for each of its bands, and of all of them the ids, their shape and the norm.
-func (a *audio) nodes(atOnce int) int {
-	lookups := (a.mels + atOnce - 1) / atOnce
-	return lookups*(2+3*atOnce) + 4
+func (a *audio) nodes() int {
+	lookups := (a.mels + bandsPerLookup - 1) / bandsPerLookup
+	return lookups*(2+3*bandsPerLookup) + 4
 }
 
 // sumBands adds up the rows of each frame: one half to the other as long as there are

@@ -125,14 +125,14 @@ func TestAudioChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, size := range []graphSizes{{frames: 16, bands: 4}, {frames: 32, bands: 7}, {frames: 256, bands: 8}, {frames: 1, bands: 1}, {frames: 8, bands: 100}} {
-		p.per = size
+	for _, size := range []int{1, 32, 256} {
+		p.per.frames = size
 		got, err := p.encodeFrames(levels)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for f := range frames {
-			if !testutil.Close(t, fmt.Sprintf("frame %d in graphs of %+v", f, size), got[f*p.Embd():(f+1)*p.Embd()], want[f], testutil.Tol{Abs: 1e-6}) {
+			if !testutil.Close(t, fmt.Sprintf("frame %d in graphs of %d", f, size), got[f*p.Embd():(f+1)*p.Embd()], want[f], testutil.Tol{Abs: 1e-6}) {
 				return
 			}
 		}
