@@ -71,28 +71,109 @@ template <ggml_type type> static constexpr int matrix_warps(size_t shared) {
     return 0;
 }
 
-// Sums of a tile: of two times 16 rows of weights and 8 columns each.
-using matrix_sums = float[2][TILE_COLUMNS/8][4];
+// What the threads of a block share beside the stages.
+struct matrix_columns {
+    int    column[TILE_COLUMNS];
+    float  factor[TILE_COLUMNS];
+    const half * source[TILE_COLUMNS]; // null behind the last
+    int    taken[2];
+};
 
-// The products of a stage. rows: where the lane's four rows of weights begin; x: its
-// column of the first 8; the first most of them, of which active are there.
-template <ggml_type type, int most>
-static __device__ __forceinline__ void stage_products(matrix_sums & acc, const uint8_t * const (&rows)[4], const uint8_t * x, const int active, const int q, const uint8_t * table) {
-#pragma unroll 2
-    for (int g = 0; g < TILE_DEPTH/32; g++) {
-        weights8 w[4]; // 8 rows apart
+// The products of a tile whose columns are the first most times 8, of which active times 8
+// are there. row0 is the warp's first row of weights.
+template <ggml_type type, bool pairs, int most>
+static __device__ __forceinline__ void tile_products(const matrix_args & a, const matrix_tile & tile, const matrix_columns & columns,
+    const int row0, const int active, uint8_t * const x_at, uint8_t * const w_at, const uint8_t * const table) {
+    using stage = matrix_stage<type>;
+    constexpr int warp_rows = pairs ? 16 : 32, together = most <= 2 ? 4 : 2; // groups that are under way at once
+    const int warps = blockDim.x/WARP_SIZE, warp = threadIdx.x/WARP_SIZE, lane = threadIdx.x % WARP_SIZE;
+    const int r = lane/4, q = lane % 4, stages = a.k/TILE_DEPTH, w_stage = stage::rows(warps);
+
+    // A warp without rows does what the last one does, and writes nothing.
+    const int64_t at = tile.expert*a.expert_bytes + int64_t(min(row0, a.rows - warp_rows))*a.row_bytes;
+    const uint8_t * const w = a.w + at, * const up = pairs ? a.up + at : nullptr;
+    const uint8_t * row[4]; // of the lane's four rows, 8 apart
+    int before[4];          // bytes from a multiple of 16 to the row
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        row[i]    = (pairs && i >= 2 ? up : w) + (r + 8*(pairs ? i % 2 : i))*a.row_bytes;
+        before[i] = stage::step == 16 ? 0 : int(uintptr_t(row[i]) & 15);
+    }
+    const auto offset = [&](const int i, const int s) { return stage::step == 16 ? 0 : (before[i] + s*stage::bytes) & 15; };
+    const auto fetch = [&](const int s) {
+        uint8_t * const to = w_at + (s & 1)*w_stage + r*stage::pitch + 16*q;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            matrix_type<type>::read(w[i], rows[i], g, q, table);
-        }
+            const int skip = offset(i, s);
+            const uint8_t * const from = row[i] + (s*stage::bytes - skip) + 16*q;
 #pragma unroll
-        for (int n = 0; n < most; n++) {
-            if (2*n < most || n < active) {
-                const uint4 b = *(const uint4 *) (x + n*8*TILE_PITCH + 64*g);
-                multiply(acc[0][n], {w[0][0], w[1][0], w[0][1], w[1][1]}, b.x, b.y);
-                multiply(acc[1][n], {w[2][0], w[3][0], w[2][1], w[3][1]}, b.x, b.y);
-                multiply(acc[0][n], {w[0][2], w[1][2], w[0][3], w[1][3]}, b.z, b.w);
-                multiply(acc[1][n], {w[2][2], w[3][2], w[2][3], w[3][3]}, b.z, b.w);
+            for (int c = 0; c < stage::chunks; c += 4) {
+                if (16*(c + q) < skip + stage::bytes) {
+                    copy16(to + 8*i*stage::pitch + 16*c, from + 16*c, 16);
+                }
+            }
+        }
+        uint8_t * const x_to = x_at + (s & 1)*TILE_X + 16*lane;
+        for (int c = warp; c < 8*active; c += warps) {
+            const half * const from = columns.source[c];
+            copy16(x_to + c*TILE_PITCH, from != nullptr ? from + s*TILE_DEPTH + 8*lane : a.x, from != nullptr);
+        }
+        copy_commit();
+    };
+
+    float acc[2][most][4] = {}; // of two times 16 rows of weights and 8 columns each
+    fetch(0);
+    for (int s = 0; s < stages; s++) {
+        copy_wait<0>();
+        __syncthreads(); // the stage is there, and all are done with the one before
+        if (s + 1 < stages) {
+            fetch(s + 1);
+        }
+        const uint8_t * rows[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            rows[i] = w_at + (s & 1)*w_stage + (r + 8*i)*stage::pitch + offset(i, s);
+        }
+        const uint8_t * const x = x_at + (s & 1)*TILE_X + r*TILE_PITCH + 16*q;
+#pragma unroll together
+        for (int g = 0; g < TILE_DEPTH/32; g++) {
+            weights8 w[4]; // 8 rows apart
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                matrix_type<type>::read(w[i], rows[i], g, q, table);
+            }
+#pragma unroll
+            for (int n = 0; n < most; n++) {
+                if (2*n < most || n < active) {
+                    const uint4 b = *(const uint4 *) (x + n*8*TILE_PITCH + 64*g);
+                    multiply(acc[0][n], {w[0][0], w[1][0], w[0][1], w[1][1]}, b.x, b.y);
+                    multiply(acc[1][n], {w[2][0], w[3][0], w[2][1], w[3][1]}, b.x, b.y);
+                    multiply(acc[0][n], {w[0][2], w[1][2], w[0][3], w[1][3]}, b.z, b.w);
+                    multiply(acc[1][n], {w[2][2], w[3][2], w[2][3], w[3][3]}, b.z, b.w);
+                }
+            }
+        }
+    }
+
+    if (row0 >= a.rows) {
+        return;
+    }
+#pragma unroll
+    for (int n = 0; n < most; n++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int c = 8*n + 2*q + i % 2;
+            if (c >= tile.count) {
+                continue;
+            }
+            float * const to = a.dst + int64_t(columns.column[c])*a.rows + row0 + r + i/2*8;
+            const float factor = columns.factor[c];
+            if (pairs) {
+                const float gate = acc[0][n][i]*factor;
+                to[0] = gate/(1.0f + expf(-gate))*(acc[1][n][i]*factor);
+            } else {
+                to[0]  = acc[0][n][i]*factor;
+                to[16] = acc[1][n][i]*factor;
             }
         }
     }
@@ -105,40 +186,31 @@ static __global__ void __launch_bounds__(matrix_warps<type>(MOST_SHARED)*WARP_SI
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     using stage = matrix_stage<type>;
     extern __shared__ __align__(128) uint8_t shared[];
-    __shared__ int    column[TILE_COLUMNS];
-    __shared__ float  factor[TILE_COLUMNS];
-    __shared__ const half * source[TILE_COLUMNS]; // null behind the last
-    const int warps = blockDim.x/WARP_SIZE, warp = threadIdx.x/WARP_SIZE, lane = threadIdx.x % WARP_SIZE;
-    const int r = lane/4, q = lane % 4;
+    __shared__ matrix_columns columns;
+    const int warps = blockDim.x/WARP_SIZE, warp = threadIdx.x/WARP_SIZE, warp_rows = pairs ? 16 : 32;
     uint8_t * const x_at = shared + matrix_type<type>::table;
-    uint8_t * const w_at = x_at + 2*TILE_X + warp*32*stage::pitch; // the warp's; the second stage is warps of them behind
-    const int w_stage = stage::rows(warps);
-    const uint8_t * table = shared + lane % 16*8;
+    uint8_t * const w_at = x_at + 2*TILE_X + warp*32*stage::pitch; // the warp's; the second stage is all warps' behind
+    const uint8_t * const table = shared + threadIdx.x % 16*8;
     if (matrix_type<type>::table > 0) {
         fill_magnitudes(shared);
     }
-    const int warp_rows = pairs ? 16 : 32;
     const int tiles = *a.tiles_n, items = tiles*((a.rows + warps*warp_rows - 1)/(warps*warp_rows));
-    const int stages = a.k/TILE_DEPTH;
 
     // Tiles have 1 to 64 columns: a block takes the next when it is done.
-    __shared__ int taken[2];
     const auto take = [&](const int turn) {
         if (threadIdx.x == 0) {
-            taken[turn & 1] = atomicAdd(a.next, 1);
+            columns.taken[turn & 1] = atomicAdd(a.next, 1);
         }
     };
     take(0);
     for (int turn = 0;; turn++) {
         __syncthreads(); // all are done with the tile before
-        const int item = taken[turn & 1];
+        const int item = columns.taken[turn & 1];
         if (item >= items) {
             break;
         }
         take(turn + 1);
         const matrix_tile tile = a.tiles[item % tiles];
-        const int row0 = (item/tiles*warps + warp)*warp_rows;
-        const int active = (tile.count + 7)/8;
         for (int c = threadIdx.x; c < TILE_COLUMNS; c += blockDim.x) {
             float f = 0.0f;
             const half * from = nullptr;
@@ -152,91 +224,18 @@ static __global__ void __launch_bounds__(matrix_warps<type>(MOST_SHARED)*WARP_SI
                     f *= a.weights[int64_t(p/a.slots)*a.weights_stride + p % a.slots];
                 }
             }
-            column[c] = p;
-            source[c] = from;
-            factor[c] = f;
+            columns.column[c] = p;
+            columns.source[c] = from;
+            columns.factor[c] = f;
         }
         __syncthreads();
-
-        // A warp without rows does what the last one does, and writes nothing.
-        const int64_t at = tile.expert*a.expert_bytes + int64_t(min(row0, a.rows - warp_rows))*a.row_bytes;
-        const uint8_t * const w = a.w + at, * const up = pairs ? a.up + at : nullptr;
-        const uint8_t * row[4]; // of the lane's four rows, 8 apart
-        int before[4];          // bytes from a multiple of 16 to the row
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            row[i]    = (pairs && i >= 2 ? up : w) + (r + 8*(pairs ? i % 2 : i))*a.row_bytes;
-            before[i] = stage::step == 16 ? 0 : int(uintptr_t(row[i]) & 15);
-        }
-        const auto offset = [&](const int i, const int s) { return stage::step == 16 ? 0 : (before[i] + s*stage::bytes) & 15; };
-        const auto fetch = [&](const int s) {
-            uint8_t * const to = w_at + (s & 1)*w_stage + r*stage::pitch + 16*q;
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int skip = offset(i, s);
-                const uint8_t * const from = row[i] + (s*stage::bytes - skip) + 16*q;
-#pragma unroll
-                for (int c = 0; c < stage::chunks; c += 4) {
-                    if (16*(c + q) < skip + stage::bytes) {
-                        copy16(to + 8*i*stage::pitch + 16*c, from + 16*c, 16);
-                    }
-                }
-            }
-            uint8_t * const x_to = x_at + (s & 1)*TILE_X + 16*lane;
-            for (int c = warp; c < 8*active; c += warps) {
-                const half * const from = source[c];
-                copy16(x_to + c*TILE_PITCH, from != nullptr ? from + s*TILE_DEPTH + 8*lane : a.x, from != nullptr);
-            }
-        };
-
-        matrix_sums acc = {};
-        fetch(0);
-        copy_commit();
-        for (int s = 0; s < stages; s++) {
-            copy_wait<0>();
-            __syncthreads(); // the stage is there, and all are done with the one before
-            if (s + 1 < stages) {
-                fetch(s + 1);
-                copy_commit();
-            }
-            const uint8_t * rows[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                rows[i] = w_at + (s & 1)*w_stage + (r + 8*i)*stage::pitch + offset(i, s);
-            }
-            const uint8_t * const x = x_at + (s & 1)*TILE_X + r*TILE_PITCH + 16*q;
-            if (active <= 2) {
-                stage_products<type, 2>(acc, rows, x, active, q, table);
-            } else if (active <= 4) {
-                stage_products<type, 4>(acc, rows, x, active, q, table);
-            } else {
-                stage_products<type, 8>(acc, rows, x, active, q, table);
-            }
-        }
-
-#pragma unroll
-        for (int n = 0; n < TILE_COLUMNS/8; n++) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int c = 8*n + 2*q + i % 2, row = row0 + r + i/2*8;
-                if (c >= tile.count) {
-                    continue;
-                }
-                float * const to = a.dst + int64_t(column[c])*a.rows;
-                if (pairs) {
-                    const float gate = acc[0][n][i]*factor[c];
-                    if (row < a.rows) {
-                        to[row] = gate/(1.0f + expf(-gate))*(acc[1][n][i]*factor[c]);
-                    }
-                } else {
-#pragma unroll
-                    for (int m = 0; m < 2; m++) {
-                        if (row + 16*m < a.rows) {
-                            to[row + 16*m] = acc[m][n][i]*factor[c];
-                        }
-                    }
-                }
-            }
+        const int row0 = (item/tiles*warps + warp)*warp_rows, active = (tile.count + 7)/8;
+        if (active <= 2) {
+            tile_products<type, pairs, 2>(a, tile, columns, row0, active, x_at, w_at, table);
+        } else if (active <= 4) {
+            tile_products<type, pairs, 4>(a, tile, columns, row0, active, x_at, w_at, table);
+        } else {
+            tile_products<type, pairs, 8>(a, tile, columns, row0, active, x_at, w_at, table);
         }
     }
 #else
