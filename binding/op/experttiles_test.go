@@ -51,8 +51,8 @@ func TestProductsOfExperts(t *testing.T) {
 						}
 					}
 				}
-				// GPUs keep sums and minima of Q4_K and Q5_K as F16.
-				closeTo(t, "difference by the norm of the products", narrow(off), make([]float64, len(off)), onGPU(be, fusedRounding, 5e-2))
+				// Of 700,000 values some are beyond 5 sigma; GPUs keep sums and minima of Q4_K and Q5_K as F16.
+				closeTo(t, "difference by the norm of the products", narrow(off), make([]float64, len(off)), onGPU(be, 3e-2, 5e-2))
 			})
 		}
 	})
