@@ -96,12 +96,10 @@ func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh
 	order := g.Fused(binding.FusedExpertsOrder, binding.I32, [4]int64{orderHead + 4*tiles + n*slots, 1, 1, 1},
 		[]binding.Arg{binding.Arg(experts), binding.Arg(shared)}, ids)
 	h := g.Fused(binding.FusedMatrixUp, binding.F32, [4]int64{gate.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{x, order}, upSrc...)...)
+	if !g.Supports(order) || !g.Supports(h) {
+		return nil, false
+	}
 	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{h, order, weights}, downSrc...)...)
 	sum := g.Fused(binding.FusedExpertsSum, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, y)
-	for _, node := range []*binding.Tensor{order, h, y, sum} {
-		if !g.Supports(node) {
-			return nil, false
-		}
-	}
-	return sum, true
+	return sum, g.Supports(y) && g.Supports(sum)
 }

@@ -9,7 +9,7 @@
 #   not built is refused when a graph is planned, never at run time.
 # - CUDA graphs are replayed for several rows and for several graphs in turn:
 #   graphs.cuh.
-# - Products with experts take tiles as wide as an expert has rows: experttiles.cuh.
+# - Products with experts take tiles as wide as an expert has rows: mmqtiles.cuh.
 # - The operations of ../cuda are added: fused.cuh says how they are reached.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
@@ -177,7 +177,7 @@ endfunction()
 function(inkling_expert_tiles cuda)
   set(file "${cuda}/mmq.cuh")
   file(READ "${file}" text)
-  inkling_swap(text "#include \"vecdotq.cuh\"\n" "#include \"vecdotq.cuh\"\n#include \"experttiles.cuh\"\n")
+  inkling_swap(text "#include \"vecdotq.cuh\"\n" "#include \"vecdotq.cuh\"\n#include \"mmqtiles.cuh\"\n")
   inkling_swap(text "    const int mmq_x_max = get_mmq_x_max_host(cc);\n" [=[
     int mmq_x_max = get_mmq_x_max_host(cc);
     if (args.expert_bounds) {
@@ -195,7 +195,7 @@ function(inkling_expert_tiles cuda)
             if (jt*mmq_x >= col_diff) { // nor do further tiles of this expert have columns
                 kbc += (ntx - jt)*blocks_per_ne00;]=])
   inkling_swap(text "    __launch_bounds__(ggml_cuda_get_physical_warp_size()*mmq_get_nwarps_device(), 1)"
-    "    __launch_bounds__(ggml_cuda_get_physical_warp_size()*mmq_get_nwarps_device(), mmq_x <= 64 ? 2 : 1)")
+    "    __launch_bounds__(ggml_cuda_get_physical_warp_size()*mmq_get_nwarps_device(), mmq_x <= 40 ? 2 : 1)")
   file(WRITE "${file}" "${text}")
 endfunction()
 

@@ -1,5 +1,4 @@
 #include "experts.cuh"
-#include "productsbanks.cuh"
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
 
@@ -53,7 +52,7 @@ struct halves {
 static bool is_matrix_bank(int device, const ggml_tensor * w, int64_t k, int64_t rows, int64_t experts) {
     return w != nullptr && k % TILE_DEPTH == 0 && matrix_warps_of(w->type, ggml_cuda_info().devices[device].smpbo) > 0 &&
         w->ne[0] == k && w->ne[1] == rows && w->ne[2] == experts && w->ne[3] == 1 && ggml_is_contiguous(w) && w->view_offs % 16 == 0 &&
-        w->nb[1] <= INT32_MAX/32 && rows % 32 == 0 && rows <= INT32_MAX/2;
+        w->nb[1] <= INT32_MAX/32 && rows % 32 == 0 && rows <= 1 << 16;
 }
 
 // What a launch with w, shared or routed, is told of the order; up or down says which it is.

@@ -1,5 +1,4 @@
 #include "experts.cuh"
-#include "productsbanks.cuh"
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
 
@@ -44,7 +43,7 @@ static __global__ void __launch_bounds__(ORDER_THREADS, 1) order_kernel(const __
     matrix_tile * const tiles = (matrix_tile *) (a.order + a.tiles_at), * const shared_tiles = (matrix_tile *) (a.order + a.shared_at);
     int32_t * const columns = a.order + a.columns_at;
     const auto expert = [&](int at) { // as inkling_choice has it
-        const int id = a.ids[at/a.used*a.stride + at % a.used];
+        const int id = a.ids[int64_t(at/a.used)*a.stride + at % a.used];
         return id >= 0 && id < a.experts ? id : 0;
     };
     if (i < a.experts) {
@@ -91,7 +90,7 @@ static bool order_supports(int device, const ggml_tensor * node) {
     const auto & p = inkling_params(node);
     const int64_t used = ids->ne[0], n = ids->ne[1], experts = p.args[0], shared = p.args[1];
     return ampere_mma_available(ggml_cuda_info().devices[device].cc) && inkling_is_columns(ids, GGML_TYPE_I32, used, n) &&
-        experts > 0 && experts <= ORDER_EXPERTS && shared >= 0 && n*(used + shared) <= INT32_MAX/8 &&
+        experts > 0 && experts <= ORDER_EXPERTS && shared >= 0 && n*(used + shared) <= 1 << 26 &&
         inkling_is(node, GGML_TYPE_I32, experts_order(n, used, experts, shared).length(), 1);
 }
 

@@ -46,6 +46,16 @@ static inline bool inkling_is(const ggml_tensor * t, ggml_type type, int64_t ne0
     return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2]*t->ne[3] == 1 && ggml_is_contiguous(t);
 }
 
+// Rows of t are contiguous and begin on whole elements, as in a view of some rows of a tensor.
+static inline bool inkling_is_columns(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t n) {
+    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == n && t->ne[2]*t->ne[3] == 1 &&
+        t->nb[0] == ggml_type_size(type) && t->nb[1] % t->nb[0] == 0;
+}
+
+static inline bool inkling_is_activation(const ggml_tensor * t) {
+    return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->view_offs % 16 == 0 && t->ne[3] == 1;
+}
+
 bool inkling_fused_supports(int device, const ggml_tensor * node);
 void inkling_fused(ggml_backend_cuda_context & ctx, ggml_tensor * node);
 

@@ -57,10 +57,10 @@ template <ggml_type type> struct matrix_stage {
     static constexpr __host__ __device__ int rows(int warps) { return warps*32*pitch + 16; } // reads of whole words end behind the last
 };
 
-// Warps of a block of a type on a chip that has so much shared memory for it, which in
-// all that are known is MOST_SHARED at most; 0: no kernel.
+// Bytes of shared memory that a block has at most, of all chips that are known.
 constexpr size_t MOST_SHARED = 227*1024;
 
+// Warps of a block of a type on a chip with so many bytes for it; 0: no kernel.
 template <ggml_type type> static constexpr int matrix_warps(size_t shared) {
     constexpr size_t others = 2048; // columns, what CUDA keeps
     for (int warps = TILE_WARPS; warps >= 4; warps -= 4) {
@@ -78,6 +78,31 @@ struct matrix_columns {
     const half * source[TILE_COLUMNS]; // null behind the last
     int    taken[2];
 };
+
+// The results of a warp's rows. Of pairs rows of gate and up meet here.
+template <bool pairs, int most>
+static __device__ __forceinline__ void tile_write(const matrix_args & a, const matrix_tile & tile, const matrix_columns & columns, const int row0, const float (&acc)[2][most][4]) {
+    const int r = threadIdx.x % WARP_SIZE/4, q = threadIdx.x % 4;
+#pragma unroll
+    for (int n = 0; n < most; n++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int c = 8*n + 2*q + i % 2;
+            if (c >= tile.count) {
+                continue;
+            }
+            float * const to = a.dst + int64_t(columns.column[c])*a.rows + row0 + r + i/2*8;
+            const float factor = columns.factor[c];
+            if (pairs) {
+                const float gate = acc[0][n][i]*factor;
+                to[0] = gate/(1.0f + expf(-gate))*(acc[1][n][i]*factor);
+            } else {
+                to[0]  = acc[0][n][i]*factor;
+                to[16] = acc[1][n][i]*factor;
+            }
+        }
+    }
+}
 
 // The products of a tile whose columns are the first most times 8, of which active times 8
 // are there. row0 is the warp's first row of weights.
@@ -109,7 +134,7 @@ static __device__ __forceinline__ void tile_products(const matrix_args & a, cons
 #pragma unroll
             for (int c = 0; c < stage::chunks; c += 4) {
                 if (16*(c + q) < skip + stage::bytes) {
-                    copy16(to + 8*i*stage::pitch + 16*c, from + 16*c, 16);
+                    copy16(to + 8*i*stage::pitch + 16*c, from + 16*c, true);
                 }
             }
         }
@@ -155,27 +180,8 @@ static __device__ __forceinline__ void tile_products(const matrix_args & a, cons
         }
     }
 
-    if (row0 >= a.rows) {
-        return;
-    }
-#pragma unroll
-    for (int n = 0; n < most; n++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int c = 8*n + 2*q + i % 2;
-            if (c >= tile.count) {
-                continue;
-            }
-            float * const to = a.dst + int64_t(columns.column[c])*a.rows + row0 + r + i/2*8;
-            const float factor = columns.factor[c];
-            if (pairs) {
-                const float gate = acc[0][n][i]*factor;
-                to[0] = gate/(1.0f + expf(-gate))*(acc[1][n][i]*factor);
-            } else {
-                to[0]  = acc[0][n][i]*factor;
-                to[16] = acc[1][n][i]*factor;
-            }
-        }
+    if (row0 < a.rows) {
+        tile_write<pairs, most>(a, tile, columns, row0, acc);
     }
 }
 

@@ -45,19 +45,17 @@ template <int offset> static __device__ __forceinline__ void scaled(weights8 & w
 
 // How a type is read: bytes of 256 weights, and the weights of quarter q of group g of
 // them. at is aligned to 2 bytes, and to 8 or 16 if bytes are a multiple of these.
-template <ggml_type type> struct matrix_type {
-    static constexpr int bytes = 0; // none
-};
+template <ggml_type type> struct matrix_type;
 
-// Magnitudes of IQ3_XXS: four halves of each of 256 codes, once for every lane of half a
+// Magnitudes of IQ3_XXS, a quarter of them: four halves of each of 256 codes, once for every lane of half a
 // warp, since reads of 8 bytes are served by halves. Lanes get the place of their own.
 constexpr int MAGNITUDES_BYTES = 256*16*8;
 
 static __device__ __forceinline__ void fill_magnitudes(uint8_t * table) {
     for (int i = threadIdx.x; i < 256*16; i += blockDim.x) {
         const uint32_t four = iq3xxs_grid[i/16];
-        const half2 zero = __float2half2_rn(1024.0f);
-        ((uint2 *) table)[i] = make_uint2(as_bits(__hsub2(thousands<0>(four), zero)), as_bits(__hsub2(thousands<1>(four), zero)));
+        const half2 zero = __float2half2_rn(1024.0f), quarter = __float2half2_rn(0.25f);
+        ((uint2 *) table)[i] = make_uint2(as_bits(__hmul2(__hsub2(thousands<0>(four), zero), quarter)), as_bits(__hmul2(__hsub2(thousands<1>(four), zero), quarter)));
     }
 }
 
@@ -68,7 +66,7 @@ template <> struct matrix_type<GGML_TYPE_IQ3_XXS> {
         const uint16_t * words = (const uint16_t *) (at + 66 + 4*g);
         const uint32_t aux = words[0] | uint32_t(words[1]) << 16;
         const uint2 a = *(const uint2 *) (table + (codes & 255)*128), b = *(const uint2 *) (table + (codes >> 8)*128);
-        const half2 s = __float2half2_rn(inkling_half(at)*(0.25f + 0.5f*(aux >> 28)));
+        const half2 s = __float2half2_rn(inkling_half(at)*(1.0f + 2.0f*(aux >> 28)));
         // signs of 8 weights from 7 bits, of which the eighth makes their number even; each is
         // moved to the sign of its half
         const uint32_t seven = aux >> 7*q & 127, signs = seven | (__popc(seven) & 1) << 7;

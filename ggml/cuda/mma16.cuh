@@ -18,14 +18,10 @@ static __device__ __forceinline__ unsigned shared_address(const void * p) {
     return (unsigned) __cvta_generic_to_shared(p);
 }
 
-// 16 bytes, of which the first n are from's and the others zero.
-static __device__ __forceinline__ void copy16(void * to, const void * from, int n) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(n) : "memory");
-}
-
 // 16 bytes, or as many zeros.
 static __device__ __forceinline__ void copy16(void * to, const void * from, bool valid) {
-    copy16(to, from, valid ? 16 : 0);
+    const int n = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(n) : "memory");
 }
 
 static __device__ __forceinline__ void copy_commit() {

@@ -39,14 +39,4 @@ static inline bool inkling_is_bank(const ggml_tensor * w, int64_t k, int64_t row
     return w != nullptr && inkling_kind_of(w->type) < INKLING_KINDS && inkling_is_matrix(w, k) && w->ne[1] == rows && w->ne[2] == experts;
 }
 
-// rows of t are contiguous and begin on whole elements, as in a view of some rows of a tensor.
-static inline bool inkling_is_columns(const ggml_tensor * t, ggml_type type, int64_t ne0, int64_t n) {
-    return t != nullptr && t->type == type && t->ne[0] == ne0 && t->ne[1] == n && t->ne[2]*t->ne[3] == 1 &&
-        t->nb[0] == ggml_type_size(type) && t->nb[1] % t->nb[0] == 0;
-}
-
-static inline bool inkling_is_activation(const ggml_tensor * t) {
-    return t->type == GGML_TYPE_F32 && ggml_is_contiguous(t) && t->view_offs % 16 == 0 && t->ne[3] == 1;
-}
-
 #endif

@@ -1,5 +1,5 @@
 #include "common.cuh"
-#include "experttiles.cuh"
+#include "mmqtiles.cuh"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 int inkling_expert_columns(int64_t rows, int64_t experts, int granularity) {
     const double mean = (double) rows / (double) experts;
     const int columns = (int) std::min(std::ceil(mean + 2.0 * std::sqrt(mean)), 1024.0);
-    const int step    = columns > 40 ? 16 : 8;
-    return std::max((columns + step - 1) / step * step, granularity);
+    const int step    = std::max(columns > 40 ? 16 : 8, granularity);
+    return (columns + step - 1) / step * step;
 }
 
 int inkling_blocks_held(const void * kernel, int threads, int shared) {
