@@ -9,7 +9,8 @@
 #   not built is refused when a graph is planned, never at run time.
 # - CUDA graphs are replayed for several rows and for several graphs in turn:
 #   graphs.cuh.
-# - Products with experts take tiles as wide as an expert has rows: mmqtiles.cuh.
+# - Products with experts take tiles as wide as an expert has rows: mmqtiles.cuh. Dense
+#   ones share the kernel, so those of up to 40 rows get no more than 128 registers either.
 # - The operations of ../cuda are added: fused.cuh says how they are reached.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
