@@ -22,7 +22,7 @@ const (
 
 	melFloor = 1e-10 // of the power, and of what the logarithm is taken of
 
-	melParts = 32 // frames that are worth a goroutine, which plans a transform of its own: 1 ms
+	melParts = 16 // frames that are worth a goroutine, which plans a transform of its own: 0.5 ms
 
 	dmelMin, dmelStep = -7.0, 0.6 // centres -7, -6.4, ... 2
 )
@@ -39,22 +39,57 @@ func MelFrames(n int) int { return (n + melHop - 1) / melHop }
 //
 // Source: the reference's InklingFeatureExtractor. No samples is an error.
 func Mel(samples []float32) ([]float32, error) {
+	s, err := NewSpectrogram(samples)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, s.Frames*MelBins)
+	s.each(0, s.Frames, func(f int, mel *[MelBins]float32) { copy(out[f*MelBins:], mel[:]) })
+	return out, nil
+}
+
+// Spectrogram is what Mel computes, a piece at a time: the first frames can be used while
+// the next are computed.
+type Spectrogram struct {
+	Frames int
+
+	samples []float32
+	window  []float32
+	filters []melFilter
+}
+
+// NewSpectrogram prepares what Mel computes. No samples is an error.
+func NewSpectrogram(samples []float32) (*Spectrogram, error) {
 	if len(samples) == 0 {
 		return nil, errors.New("no audio samples")
 	}
-	frames := MelFrames(len(samples))
-	window, filters := hannWindow(), melFilters()
-	out := make([]float32, frames*MelBins)
-	inParts(frames, melParts, func(first, end int) {
-		s := newSpectrum(window)
-		for f := first; f < end; f++ {
-			magnitude := s.magnitudes(samples, f*melHop-(melWindow-melHop))
-			for m, filter := range filters {
-				out[f*MelBins+m] = filter.log(magnitude)
+	return &Spectrogram{MelFrames(len(samples)), samples, hannWindow(), melFilters()}, nil
+}
+
+// Levels is DMel of the frames from first to before end. Pieces may be asked for at the
+// same time.
+//
+//	res: [end-first, MelBins], 0..DMelLevels-1
+func (s *Spectrogram) Levels(first, end int) []int32 {
+	ids := make([]int32, (end-first)*MelBins)
+	s.each(first, end, func(f int, mel *[MelBins]float32) { dmel(ids[(f-first)*MelBins:], mel[:]) })
+	return ids
+}
+
+// each calls do with the log mel spectrum of each frame from first to before end, on several
+// goroutines; mel is do's until it returns.
+func (s *Spectrogram) each(first, end int, do func(f int, mel *[MelBins]float32)) {
+	inParts(end-first, melParts, func(from, to int) {
+		spectrum := newSpectrum(s.window)
+		var mel [MelBins]float32
+		for f := first + from; f < first+to; f++ {
+			magnitude := spectrum.magnitudes(s.samples, f*melHop-(melWindow-melHop))
+			for m, filter := range s.filters {
+				mel[m] = filter.log(magnitude)
 			}
+			do(f, &mel)
 		}
 	})
-	return out, nil
 }
 
 // spectrum finds the frequencies of one frame after the other.
@@ -94,8 +129,14 @@ func (s *spectrum) magnitudes(samples []float32, first int) []float64 {
 //	mel: [frames, MelBins]
 //	res: [frames, MelBins], 0..DMelLevels-1
 func DMel(mel []float32) []int32 {
-	centres := dmelCentres()
 	ids := make([]int32, len(mel))
+	dmel(ids, mel)
+	return ids
+}
+
+// dmel writes what DMel returns to ids, which are zero.
+func dmel(ids []int32, mel []float32) {
+	centres := dmelCentres()
 	for i, v := range mel {
 		v = min(max(v, centres[0]), centres[DMelLevels-1])
 		if v != v {
@@ -109,7 +150,6 @@ func DMel(mel []float32) []int32 {
 		}
 		ids[i] = int32(below)
 	}
-	return ids
 }
 
 func dmelCentres() (c [DMelLevels]float32) {

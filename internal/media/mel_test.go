@@ -44,6 +44,35 @@ func TestMelGolden(t *testing.T) {
 	}
 }
 
+// TestLevels: levels of any pieces are those of the whole, bit for bit.
+func TestLevels(t *testing.T) {
+	samples := noise(100*melHop + 1)
+	mel, err := Mel(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DMel(mel)
+	s, err := NewSpectrogram(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Frames != 101 {
+		t.Fatalf("%d frames, want 101", s.Frames)
+	}
+	for _, size := range []int{1, 17, 50, 101} {
+		var got []int32
+		for first := 0; first < s.Frames; first += size {
+			got = append(got, s.Levels(first, min(first+size, s.Frames))...)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("pieces of %d frames (-want +got):\n%s", size, d)
+		}
+	}
+	if _, err := NewSpectrogram(nil); err == nil {
+		t.Error("no samples: no error")
+	}
+}
+
 func widen(ids []int32) []int64 {
 	out := make([]int64, len(ids))
 	for i, v := range ids {
