@@ -170,6 +170,10 @@ type Checkpoint interface {
 // Projector turns media into rows for the text decoder. What not every
 // architecture takes is in interfaces of its own: AudioProjector and, for
 // video, PairProjector or ClipProjector.
+//
+// Rows are put into dst if its capacity is enough for them, whatever its length, and else
+// into new memory; dst may be nil. Those of a minute of sound are 20 MB, whose pages take
+// long to get from the system.
 type Projector interface {
 	Embd() int // width of a row; must be the decoder's
 	// HasImage and HasAudio say which towers the file holds.
@@ -178,7 +182,7 @@ type Projector interface {
 	// ImageRows is the number of rows an image of w x h pixels becomes.
 	ImageRows(w, h int) int
 	// EncodeImage returns ImageRows(im.W, im.H) rows.
-	EncodeImage(im *media.Image) ([]float32, error)
+	EncodeImage(dst []float32, im *media.Image) ([]float32, error)
 	Close()
 }
 
@@ -189,7 +193,7 @@ type AudioProjector interface {
 	// EncodeAudio returns AudioRows(len(samples)) rows.
 	//
 	//	samples: mono, media.SampleRate a second, -1..1
-	EncodeAudio(samples []float32) ([]float32, error)
+	EncodeAudio(dst, samples []float32) ([]float32, error)
 }
 
 // PairProjector is a Projector whose image tower sees two frames of a video at
@@ -197,7 +201,7 @@ type AudioProjector interface {
 type PairProjector interface {
 	// EncodePair returns ImageRows(a.W, a.H) rows for frame a and the next one,
 	// b, of the same size.
-	EncodePair(a, b *media.Image) ([]float32, error)
+	EncodePair(dst []float32, a, b *media.Image) ([]float32, error)
 }
 
 // ClipProjector is a Projector whose tower sees all frames of an item at once.
@@ -215,7 +219,7 @@ type ClipProjector interface {
 	ClipRows(w, h int) int
 	// EncodeClip returns ClipRows rows for the fitted frames of one item, which
 	// all have the same size.
-	EncodeClip(frames []*media.Image, layout media.ClipLayout) ([]float32, error)
+	EncodeClip(dst []float32, frames []*media.Image, layout media.ClipLayout) ([]float32, error)
 }
 
 type (

@@ -91,11 +91,11 @@ func TestClipParts(t *testing.T) {
 // checkPair compares a medium with two frames.
 func checkPair(t *testing.T, e *Engine, m *medium, a, b int) {
 	t.Helper()
-	want, err := e.proj.(models.PairProjector).EncodePair(greyFrame(t, strconv.Itoa(a)), greyFrame(t, strconv.Itoa(b)))
+	want, err := e.proj.(models.PairProjector).EncodePair(nil, greyFrame(t, strconv.Itoa(a)), greyFrame(t, strconv.Itoa(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.vectors()
+	got, err := m.vectors(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

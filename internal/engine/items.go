@@ -40,7 +40,7 @@ func (g *gathering) items(ctx context.Context, p chat.Part, tower models.ClipPro
 		frames := clip.Frames[item.First : item.First+item.N]
 		m := &medium{
 			name: name, rows: tower.ClipRows(frames[0].W, frames[0].H), hash: framesHash(string(rule.Layout), frames...),
-			encode: func() ([]float32, error) { return tower.EncodeClip(frames, rule.Layout) },
+			encode: func(dst []float32) ([]float32, error) { return tower.EncodeClip(dst, frames, rule.Layout) },
 		}
 		if item.Time != "" {
 			m.name = name + " at " + item.Time

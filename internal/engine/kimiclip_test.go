@@ -118,7 +118,7 @@ func TestKimiClipSampling(t *testing.T) {
 			r := local(videoPart(frames(t, c.frames)))
 			r.Video = c.video
 			_, all := gather(t, e, r)
-			got, err := all[0].vectors()
+			got, err := all[0].vectors(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestKimiClipSampling(t *testing.T) {
 				}
 				fitted = append(fitted, im)
 			}
-			want, err := tower.EncodeClip(fitted, c.video.Layout)
+			want, err := tower.EncodeClip(nil, fitted, c.video.Layout)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func TestKimiSingleFrame(t *testing.T) {
 		r := local(p)
 		r.Video.Layout = layout
 		_, all := gather(t, e, r)
-		v, err := all[0].vectors()
+		v, err := all[0].vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

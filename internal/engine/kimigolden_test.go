@@ -128,7 +128,7 @@ func checkRows(t *testing.T, e *Engine, r *Request, embeds []float32) {
 	}
 	embd := e.proj.Embd()
 	for i, m := range p.media {
-		got, err := m.vectors()
+		got, err := m.vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,7 +131,7 @@ func TestKimiVLTwin(t *testing.T) {
 	images := testutil.OpenGolden(t, kimiRandom, "images")
 	for i, file := range []string{"image0_84x112.png", "image1_150x75.png"} {
 		_, all := gather(t, e, local(goldenImage(t, file)))
-		got, err := all[0].vectors()
+		got, err := all[0].vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestKimiVLWithoutQueryLatent(t *testing.T) {
 		r := local(goldenImage(t, "image0_84x112.png"), videoPart(goldenClip(t, 3)), chat.Part{Text: "Why?"})
 		r.MaxTokens = 20
 		_, all := gather(t, e, r)
-		got, err := all[0].vectors()
+		got, err := all[0].vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

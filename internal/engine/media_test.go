@@ -128,19 +128,19 @@ func encodeAlone(t *testing.T, e *Engine, dir, name string) []float32 {
 	var rows []float32
 	switch {
 	case pair:
-		rows, err = e.proj.(models.PairProjector).EncodePair(greyFrame(t, a), greyFrame(t, b))
+		rows, err = e.proj.(models.PairProjector).EncodePair(nil, greyFrame(t, a), greyFrame(t, b))
 	case filepath.Ext(name) == ".wav":
 		a, aErr := media.DecodeAudio(context.Background(), name, data, media.AudioLimits{})
 		if aErr != nil || a.Rate != media.SampleRate {
 			t.Fatal(name, a, aErr)
 		}
-		rows, err = e.proj.(models.AudioProjector).EncodeAudio(a.Samples)
+		rows, err = e.proj.(models.AudioProjector).EncodeAudio(nil, a.Samples)
 	default:
 		im, imErr := media.DecodeImage(name, data, media.Limits{})
 		if imErr != nil {
 			t.Fatal(imErr)
 		}
-		rows, err = e.proj.EncodeImage(im)
+		rows, err = e.proj.EncodeImage(nil, im)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func checkSlots(t *testing.T, e *Engine, p rows, names []string, hashes map[stri
 	}
 	inSlot := make([]bool, len(p.ids))
 	for i, m := range p.media {
-		v, err := m.vectors()
+		v, err := m.vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestSoundRows(t *testing.T) {
 	} {
 		url := "data:audio/wav;base64," + base64.StdEncoding.EncodeToString(tone(c.samples, c.rate))
 		_, all := gather(t, e, local(chat.Part{Kind: chat.Audio, Source: url}))
-		v, err := all[0].vectors()
+		v, err := all[0].vectors(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,13 +329,13 @@ func TestMediaRefused(t *testing.T) {
 // TestShortProjector: rows that a projector owes are an error, not the rows of
 // the next medium.
 func TestShortProjector(t *testing.T) {
-	m := &medium{name: "x.png", rows: 3, embd: 4, encode: func() ([]float32, error) { return make([]float32, 8), nil }}
-	if _, err := m.vectors(); err == nil || !strings.Contains(err.Error(), "x.png: the projector gave 8 values, want 3 rows of 4") {
+	m := &medium{name: "x.png", rows: 3, embd: 4, encode: func([]float32) ([]float32, error) { return make([]float32, 8), nil }}
+	if _, err := m.vectors(nil); err == nil || !strings.Contains(err.Error(), "x.png: the projector gave 8 values, want 3 rows of 4") {
 		t.Errorf("error %v", err)
 	}
 	failed := errors.New("no memory")
-	m.encode = func() ([]float32, error) { return nil, failed }
-	if _, err := m.vectors(); !errors.Is(err, failed) {
+	m.encode = func([]float32) ([]float32, error) { return nil, failed }
+	if _, err := m.vectors(nil); !errors.Is(err, failed) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -21,15 +21,15 @@ type medium struct {
 	embd int               // width of a row
 	hash [sha256.Size]byte // of what it was decoded from, so that prompts of equal ids and other media are told apart
 
-	encode func() ([]float32, error) // on the owner's goroutine; nil once encoded
-	values []float32                 // [n_embd] for each row, once encoded
+	encode func(dst []float32) ([]float32, error) // on the owner's goroutine; nil once encoded
+	values []float32                              // [n_embd] for each row, once encoded
 }
 
-// vectors encodes the medium at the first call, and lets go of what it was
-// decoded to.
-func (m *medium) vectors() ([]float32, error) {
+// vectors encodes the medium at the first call, into dst if that has room, and lets go
+// of what it was decoded to.
+func (m *medium) vectors(dst []float32) ([]float32, error) {
 	if m.values == nil {
-		v, err := m.encode()
+		v, err := m.encode(dst)
 		if err == nil && len(v) != m.rows*m.embd {
 			err = fmt.Errorf("the projector gave %d values, want %d rows of %d", len(v), m.rows, m.embd)
 		}
@@ -205,13 +205,13 @@ func (e *Engine) picture(ctx context.Context, name string, data []byte, lim medi
 	}
 	m := &medium{
 		name: name, rows: e.proj.ImageRows(im.W, im.H),
-		encode: func() ([]float32, error) { return e.proj.EncodeImage(im) },
+		encode: func(dst []float32) ([]float32, error) { return e.proj.EncodeImage(dst, im) },
 	}
 	if m.rows > 0 {
 		return m, nil
 	}
 	// The projector refuses the picture; why, it says when asked to encode it.
-	if err := e.do(ctx, func() error { _, err := m.encode(); return err }); err != nil {
+	if err := e.do(ctx, func() error { _, err := m.encode(nil); return err }); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return nil, fmt.Errorf("%s: the model takes no picture of %d x %d pixels", name, im.W, im.H)
@@ -230,6 +230,6 @@ func (e *Engine) sound(ctx context.Context, name string, data []byte, lim media.
 	tower := e.proj.(models.AudioProjector) // as takes has seen
 	return &medium{
 		name: name, rows: tower.AudioRows(len(samples)),
-		encode: func() ([]float32, error) { return tower.EncodeAudio(samples) },
+		encode: func(dst []float32) ([]float32, error) { return tower.EncodeAudio(dst, samples) },
 	}, nil
 }

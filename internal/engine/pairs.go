@@ -49,7 +49,7 @@ func (g *gathering) pairs(ctx context.Context, p chat.Part, tower models.PairPro
 		a, b, at := clip.Frames[i], clip.Frames[i+1], clip.Times[i]
 		m := &medium{
 			name: fmt.Sprintf("%s at %.1f s", name, at), rows: g.e.proj.ImageRows(a.W, a.H), hash: framesHash("pair", a, b),
-			encode: func() ([]float32, error) { return tower.EncodePair(a, b) },
+			encode: func(dst []float32) ([]float32, error) { return tower.EncodePair(dst, a, b) },
 		}
 		label := chat.Part{Kind: chat.Text, Text: fmt.Sprintf("frame at t=%.1fs:", at)}
 		parts = append(parts, label, g.bind(chat.Image, m))

@@ -26,6 +26,7 @@ type scheduler struct {
 	counting []int32 // 0, 1, 2, ...: see everyRow
 	logits   []float32
 	hidden   []float32
+	spare    []float32 // memory for the rows of the next medium, see reuse
 }
 
 // newScheduler divides a cache into slots.
@@ -216,6 +217,21 @@ func (s *scheduler) prefill() bool {
 	return false
 }
 
+// maxSpare is how many values of media are kept room for: 64 MB, three minutes of sound for
+// a model of 4096 values a row.
+const maxSpare = 16 << 20
+
+// reuse keeps the memory of the largest of some media, whose vectors have served, for the
+// next one.
+func (s *scheduler) reuse(served []mediaRows) {
+	for _, m := range served {
+		if n := cap(m.values); n > cap(s.spare) && n <= maxSpare {
+			s.spare = m.values
+		}
+		m.values = nil
+	}
+}
+
 // chunk does the next piece of a prompt. Media are encoded one in a step.
 func (s *scheduler) chunk(t *task) {
 	first := len(t.slot.fed.ids)
@@ -224,7 +240,9 @@ func (s *scheduler) chunk(t *task) {
 		end = min(end, t.branch)
 	}
 	if m := t.p.nextMedium(first, end); m != nil {
-		err := s.e.interruptible(t, func() error { _, err := m.vectors(); return err })
+		dst := s.spare
+		s.spare = nil
+		err := s.e.interruptible(t, func() error { _, err := m.vectors(dst); return err })
 		if err != nil {
 			s.end(t, t.errorOr(err))
 		}
@@ -260,7 +278,8 @@ func (s *scheduler) chunk(t *task) {
 		}
 	case end == t.n:
 		s.mark(t.slot, out.Logits)
-		t.p.media = nil // their vectors have served
+		s.reuse(t.p.media)
+		t.p.media = nil
 		s.begin(t, out.Logits)
 	case end == t.branch:
 		s.mark(t.slot, nil)

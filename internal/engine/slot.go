@@ -54,15 +54,22 @@ func (r rows) nextMedium(first, end int) *medium {
 	return nil
 }
 
-// mediaOf are the vectors of the media rows among some rows, and which these are.
+// mediaOf are the vectors of the media rows among some rows, and which these are. Those of
+// a single medium lie where the medium's do.
 func (r rows) mediaOf(first, end, embd int) (values []float32, at []int32) {
 	for _, m := range r.media {
 		from, to := max(m.pos, first), min(m.pos+m.rows, end)
+		if from >= to {
+			continue
+		}
 		for i := from; i < to; i++ {
 			at = append(at, int32(i-first))
 		}
-		if from < to {
-			values = append(values, m.values[(from-m.pos)*embd:(to-m.pos)*embd]...)
+		part := m.values[(from-m.pos)*embd : (to-m.pos)*embd]
+		if values == nil {
+			values = slices.Clip(part) // as they are, if nothing follows
+		} else {
+			values = append(values, part...)
 		}
 	}
 	return values, at

@@ -3,6 +3,7 @@ package inkling
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -64,7 +65,7 @@ func TestImagesGolden(t *testing.T) {
 		if n := p.ImageRows(im.W, im.H); int64(n) != want {
 			t.Errorf("%s: %d rows, want %d", file, n, want)
 		}
-		got, err := p.EncodeImage(im)
+		got, err := p.EncodeImage(nil, im)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestImageRescaleGolden(t *testing.T) {
 	if got, want := p.ImageRows(im.W, im.H), int(g.Ints("image2.num_patches")[0]); got != want {
 		t.Errorf("%d rows, want %d", got, want)
 	}
-	got, err := p.EncodeImage(im)
+	got, err := p.EncodeImage(nil, im)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestAudioGolden(t *testing.T) {
 		if n := p.AudioRows(len(samples)); n*p.Embd() != len(want) {
 			t.Errorf("%s: %d rows, want %d", file, n, len(want)/p.Embd())
 		}
-		got, err := p.EncodeAudio(samples)
+		got, err := p.EncodeAudio(nil, samples)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,15 +121,15 @@ func TestAudioChunks(t *testing.T) {
 	}
 	want := make([][]float32, frames)
 	for f := range want {
-		var err error
-		if want[f], err = p.encodeFrames(levels[f*media.MelBins : (f+1)*media.MelBins]); err != nil {
+		want[f] = make([]float32, p.Embd())
+		if err := p.encodeFrames(want[f], levels[f*media.MelBins:(f+1)*media.MelBins]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, size := range []int{1, 32, 256} {
 		p.per.frames = size
-		got, err := p.encodeFrames(levels)
-		if err != nil {
+		got := make([]float32, frames*p.Embd())
+		if err := p.encodeFrames(got, levels); err != nil {
 			t.Fatal(err)
 		}
 		for f := range frames {
@@ -138,11 +139,60 @@ func TestAudioChunks(t *testing.T) {
 		}
 	}
 	levels[3] = media.DMelLevels
-	if _, err := p.encodeFrames(levels); err == nil {
+	if err := p.encodeFrames(make([]float32, frames*p.Embd()), levels); err == nil {
 		t.Error("a level beyond the table: no error")
 	}
-	if _, err := p.EncodeAudio(nil); err == nil {
+	if _, err := p.EncodeAudio(nil, nil); err == nil {
 		t.Error("no samples: no error")
+	}
+}
+
+// TestHeardAhead: rows are the same bit for bit however many frames' features are found at once.
+func TestHeardAhead(t *testing.T) {
+	p := loadRandomTowers(t)
+	samples := readAudio(t, goldenClips[1])
+	p.per.frames = 8
+	want, err := p.EncodeAudio(nil, samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1, 8, 12, 16, 1000} {
+		p.per.heard = size
+		got, err := p.EncodeAudio(nil, samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testutil.Close(t, fmt.Sprintf("features of %d frames at once", size), got, want, testutil.Tol{})
+	}
+}
+
+// TestRowsInPlace: rows are put into the memory that is given for them, and into new memory
+// if that is too small.
+func TestRowsInPlace(t *testing.T) {
+	p := loadRandomTowers(t)
+	im, samples := readImage(t, goldenImages[0]), readAudio(t, goldenClips[0])
+	for name, encode := range map[string]func(dst []float32) ([]float32, error){
+		"picture": func(dst []float32) ([]float32, error) { return p.EncodeImage(dst, im) },
+		"pair":    func(dst []float32) ([]float32, error) { return p.EncodePair(dst, im, im) },
+		"sound":   func(dst []float32) ([]float32, error) { return p.EncodeAudio(dst, samples) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := encode(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, room := range []int{len(want) - 1, len(want), len(want) + 5} {
+				dst := slices.Repeat([]float32{float32(math.NaN())}, room)
+				got, err := encode(dst[:1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				testutil.Close(t, "rows", got, want, testutil.Tol{})
+				if in := &got[0] == &dst[0]; in != (room >= len(want)) {
+					t.Errorf("room for %d of %d values: used %v", room, len(want), in)
+				}
+			}
+		})
 	}
 }
 
@@ -162,25 +212,25 @@ func TestEncodePair(t *testing.T) {
 	g := testutil.OpenGolden(t, random, "images")
 	p := loadRandomTowers(t)
 	a := readImage(t, goldenImages[1])
-	same, err := p.EncodePair(a, a)
+	same, err := p.EncodePair(nil, a, a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testutil.Close(t, "a, a", same, g.Floats("image1.features"), tapTol)
 
 	b := &media.Image{W: a.W, H: a.H, Pix: make([]uint8, len(a.Pix))}
-	ab, err := p.EncodePair(a, b)
+	ab, err := p.EncodePair(nil, a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ba, err := p.EncodePair(b, a)
+	ba, err := p.EncodePair(nil, b, a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.Equal(ab, same) || slices.Equal(ab, ba) {
 		t.Error("the second frame, or the order of the frames, makes no difference")
 	}
-	if _, err := p.EncodePair(a, readImage(t, goldenImages[0])); err == nil {
+	if _, err := p.EncodePair(nil, a, readImage(t, goldenImages[0])); err == nil {
 		t.Error("frames of two sizes: no error")
 	}
 }
@@ -213,7 +263,7 @@ func TestAudioPromptsGolden(t *testing.T) {
 
 func encodeImageFile(t testing.TB, p *Projector, file string) []float32 {
 	t.Helper()
-	rows, err := p.EncodeImage(readImage(t, file))
+	rows, err := p.EncodeImage(nil, readImage(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +272,7 @@ func encodeImageFile(t testing.TB, p *Projector, file string) []float32 {
 
 func encodeAudioFile(t testing.TB, p *Projector, file string) []float32 {
 	t.Helper()
-	rows, err := p.EncodeAudio(readAudio(t, file))
+	rows, err := p.EncodeAudio(nil, readAudio(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func encodeEval(t testing.TB, p *Projector, path string) (rows []float32) {
 	if strings.HasSuffix(path, ".wav") {
 		a, err := media.DecodeAudio(context.Background(), path, data, media.AudioLimits{})
 		if err == nil {
-			rows, err = p.EncodeAudio(a.Samples)
+			rows, err = p.EncodeAudio(nil, a.Samples)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func encodeEval(t testing.TB, p *Projector, path string) (rows []float32) {
 	}
 	im, err := media.DecodeImage(path, data, media.Limits{})
 	if err == nil {
-		rows, err = p.EncodeImage(im)
+		rows, err = p.EncodeImage(nil, im)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package inkling
 
 import (
 	"fmt"
+	"math"
+	"sync"
 
 	"github.com/inkling-go/inkling/binding"
 	"github.com/inkling-go/inkling/internal/gguf"
@@ -25,16 +27,19 @@ type Projector struct {
 	audioExec  *layers.Executor[int, []int32]
 }
 
-// graphSizes is how many tiles and frames one graph takes.
-type graphSizes struct{ tiles, frames int }
+// graphSizes is how many tiles and frames one graph takes, and of how many frames the
+// features are found at once.
+type graphSizes struct{ tiles, frames, heard int }
 
 // sizesOn are enough to keep the device busy, and few enough to keep intermediate results
 // small: of a checkpoint of 4096 values a row 18 and 60 MB on a GPU, 9 and 8 MB on the CPU.
+// While a GPU is at a graph the processors find the features of the next. On the CPU the
+// two would be in each other's way: there all features come first.
 func sizesOn(d binding.Device) graphSizes {
 	if d.IsCPU() {
-		return graphSizes{tiles: 64, frames: 32}
+		return graphSizes{tiles: 64, frames: 32, heard: math.MaxInt32}
 	}
-	return graphSizes{tiles: 128, frames: 256}
+	return graphSizes{tiles: 128, frames: 256, heard: 256}
 }
 
 func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
@@ -167,60 +172,76 @@ func (p *Projector) ImageRows(w, h int) int {
 }
 
 // EncodeImage returns one row per tile.
-func (p *Projector) EncodeImage(im *media.Image) ([]float32, error) {
+func (p *Projector) EncodeImage(dst []float32, im *media.Image) ([]float32, error) {
 	cfg := p.Vision.cfg
 	cfg.Temporal = 1 // of frames that are all the same the tower wants one
 	t, err := media.Tile(im, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeTiles(t.N, t.Temporal, t.Cut)
+	return p.encodeTiles(dst, t.N, t.Temporal, t.Cut)
 }
 
 // EncodePair returns one row per tile of two video frames of one size; a is in
 // the first temporal slot of each tile, b in the second.
-func (p *Projector) EncodePair(a, b *media.Image) ([]float32, error) {
+func (p *Projector) EncodePair(dst []float32, a, b *media.Image) ([]float32, error) {
 	t, err := media.TilePair(a, b, p.Vision.cfg)
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeTiles(t.N, t.Temporal, t.Cut)
+	return p.encodeTiles(dst, t.N, t.Temporal, t.Cut)
 }
 
 // AudioRows is the number of frames, each of which becomes a row.
 func (p *Projector) AudioRows(n int) int { return media.MelFrames(n) }
 
 // EncodeAudio returns one row per frame of 800 samples.
-func (p *Projector) EncodeAudio(samples []float32) ([]float32, error) {
-	mel, err := media.Mel(samples)
+func (p *Projector) EncodeAudio(dst, samples []float32) ([]float32, error) {
+	s, err := media.NewSpectrogram(samples)
 	if err != nil {
 		return nil, err
 	}
-	return p.encodeFrames(media.DMel(mel))
+	dst = layers.Room(dst, s.Frames*p.embd)
+	levels := s.Levels(0, min(p.per.heard, s.Frames))
+	for first := 0; first < s.Frames; {
+		end := first + len(levels)/p.Audio.mels
+		var ahead sync.WaitGroup
+		var next []int32
+		if end < s.Frames {
+			ahead.Go(func() { next = s.Levels(end, min(end+p.per.heard, s.Frames)) })
+		}
+		err := p.encodeFrames(dst[first*p.embd:end*p.embd], levels)
+		ahead.Wait()
+		if err != nil {
+			return nil, err
+		}
+		first, levels = end, next
+	}
+	return dst, nil
 }
 
 // tilesShape is what graphs of the image tower differ by.
 type tilesShape struct{ tiles, frames int }
 
 // encodeTiles returns one row for each of n tiles, of one frame or of all that the tower
-// takes. cut writes the tiles from first on to dst.
-func (p *Projector) encodeTiles(n, frames int, cut func(dst []float32, first int)) ([]float32, error) {
+// takes, in dst if that has room. cut writes the tiles from first on to pix.
+func (p *Projector) encodeTiles(dst []float32, n, frames int, cut func(pix []float32, first int)) ([]float32, error) {
 	size := 3 * p.Vision.cfg.Patch * p.Vision.cfg.Patch * frames
 	if room := min(n, p.per.tiles) * size; len(p.pix) < room {
 		p.pix = make([]float32, room)
 	}
-	out := make([]float32, n*p.embd)
+	dst = layers.Room(dst, n*p.embd)
 	for i := 0; i < n; i += p.per.tiles {
 		shape := tilesShape{min(p.per.tiles, n-i), frames}
 		pix := p.pix[:shape.tiles*size]
 		cut(pix, i)
-		rows := [][]float32{out[i*p.embd : (i+shape.tiles)*p.embd]}
+		rows := [][]float32{dst[i*p.embd : (i+shape.tiles)*p.embd]}
 		err := p.visionExec.Run(shape, shape.tiles < p.per.tiles, pix, rows, func() *layers.Step[[]float32] { return p.tilesStep(shape) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return dst, nil
 }
 
 // tilesStep is the graph of a shape.
@@ -231,26 +252,25 @@ func (p *Projector) tilesStep(s tilesShape) *layers.Step[[]float32] {
 	return &layers.Step[[]float32]{Graph: g, Fill: x.SetFloats, Outs: []*binding.Tensor{g.Output(p.Vision.build(g, x))}}
 }
 
-// encodeFrames returns one row per audio frame.
+// encodeFrames writes one row per audio frame to dst.
 //
 //	levels: [mels] of each frame, 0..bins-1
-func (p *Projector) encodeFrames(levels []int32) ([]float32, error) {
+func (p *Projector) encodeFrames(dst []float32, levels []int32) error {
 	mels := p.Audio.mels
 	if err := layers.InRange(levels, p.Audio.bins, "dMel level"); err != nil {
-		return nil, err
+		return err
 	}
 	frames := len(levels) / mels
-	out := make([]float32, frames*p.embd)
 	for i := 0; i < frames; i += p.per.frames {
 		n := min(p.per.frames, frames-i)
 		ids := p.Audio.rowIDs(levels[i*mels : (i+n)*mels])
-		rows := [][]float32{out[i*p.embd : (i+n)*p.embd]}
+		rows := [][]float32{dst[i*p.embd : (i+n)*p.embd]}
 		err := p.audioExec.Run(n, n < p.per.frames, ids, rows, func() *layers.Step[[]int32] { return p.framesStep(n) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // framesStep is the graph for n frames.

@@ -146,7 +146,7 @@ func TestFormulaTowersGolden(t *testing.T) {
 				t.Errorf("image tower %v, audio tower %v", p.HasImage(), p.HasAudio())
 			}
 			encode := func(frames int, cut func([]float32, int)) []float32 {
-				rows, err := p.(*Projector).encodeTiles(tiles, frames, cut)
+				rows, err := p.(*Projector).encodeTiles(nil, tiles, frames, cut)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -81,7 +81,7 @@ func (it *evalItem) rows(t *testing.T, p *Projector) (rows []float32) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add(p.EncodeImage(im))
+			add(p.EncodeImage(nil, im))
 			continue
 		}
 		rule := p.ClipRule()
@@ -108,7 +108,7 @@ func (it *evalItem) rows(t *testing.T, p *Projector) (rows []float32) {
 			if want := m.Timestamps[i]; want != nil && part.Time != *want || want == nil && part.Time != "" {
 				t.Errorf("%s: time %q of item %d", it.ID, part.Time, i)
 			}
-			add(p.EncodeClip(frames, rule.Layout))
+			add(p.EncodeClip(nil, frames, rule.Layout))
 		}
 		if diff := cmp.Diff(m.Grids, grids); diff != "" {
 			t.Errorf("%s: grids (-want +got):\n%s", it.ID, diff)

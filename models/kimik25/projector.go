@@ -82,12 +82,12 @@ func (p *Projector) ImageRows(w, h int) int {
 }
 
 // EncodeImage returns one row per block of 2 x 2 patches.
-func (p *Projector) EncodeImage(im *media.Image) ([]float32, error) {
+func (p *Projector) EncodeImage(dst []float32, im *media.Image) ([]float32, error) {
 	set, err := media.Patches(im, p.tower.cfg.image)
 	if err != nil {
 		return nil, err
 	}
-	return p.encode(imageGrid(set.Rows, set.Cols), set.Pix)
+	return p.encode(dst, imageGrid(set.Rows, set.Cols), set.Pix)
 }
 
 // ClipRule is what the file says about clips.
@@ -121,7 +121,7 @@ func (p *Projector) CheckClip(n, w, h int) error {
 
 // EncodeClip returns the rows of one item. A clip's frames all know their time;
 // a chunk of a single frame is a picture.
-func (p *Projector) EncodeClip(frames []*media.Image, layout media.ClipLayout) ([]float32, error) {
+func (p *Projector) EncodeClip(dst []float32, frames []*media.Image, layout media.ClipLayout) ([]float32, error) {
 	if len(frames) > 0 {
 		if err := p.CheckClip(len(frames), frames[0].W, frames[0].H); err != nil { // before the patches take memory
 			return nil, err
@@ -135,14 +135,14 @@ func (p *Projector) EncodeClip(frames []*media.Image, layout media.ClipLayout) (
 	if err != nil {
 		return nil, err
 	}
-	return p.encode(gr, set.Pix)
+	return p.encode(dst, gr, set.Pix)
 }
 
 // encode runs the tower on one item.
 //
 //	patches: [t*h*w][3][patch][patch]
-func (p *Projector) encode(gr grid, patches []float32) ([]float32, error) {
-	out := make([]float32, gr.h/mergeSide*(gr.w/mergeSide)*p.Embd())
+func (p *Projector) encode(dst []float32, gr grid, patches []float32) ([]float32, error) {
+	out := layers.Room(dst, gr.h/mergeSide*(gr.w/mergeSide)*p.Embd())
 	if p.OnTap != nil {
 		err := layers.RunTapped(p.be, patches, [][]float32{out}, p.OnTap, func(onTap func(*binding.Graph, *binding.Tensor, string, int)) *layers.Step[[]float32] {
 			return p.step(gr, onTap)

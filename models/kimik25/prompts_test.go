@@ -23,7 +23,7 @@ func TestPromptsGolden(t *testing.T) {
 	m, p := loadRandom(t), loadRandomTower(t)
 	image := func(file string) func() []float32 {
 		return func() []float32 {
-			rows, err := p.EncodeImage(readImage(t, file))
+			rows, err := p.EncodeImage(nil, readImage(t, file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestPromptsGolden(t *testing.T) {
 	}
 	oneClip := func(n int) func() []float32 {
 		return func() []float32 {
-			rows, err := p.EncodeClip(clipFrames(t, p, n, media.LayoutClip), media.LayoutClip)
+			rows, err := p.EncodeClip(nil, clipFrames(t, p, n, media.LayoutClip), media.LayoutClip)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,13 +64,13 @@ func TestKimiVLTwin(t *testing.T) {
 	}
 	images := testutil.OpenGolden(t, random, "images")
 	for name, file := range map[string]string{"image0.features": "image0_84x112.png", "image1.features": "image1_150x75.png"} {
-		got, err := p.EncodeImage(readImage(t, file))
+		got, err := p.EncodeImage(nil, readImage(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		testutil.Close(t, name, got, images.Floats(name), tapTol)
 	}
-	got, err := p.EncodeClip(clipFrames(t, p, 6, media.LayoutClip), media.LayoutClip)
+	got, err := p.EncodeClip(nil, clipFrames(t, p, 6, media.LayoutClip), media.LayoutClip)
 	if err != nil {
 		t.Fatal(err)
 	}

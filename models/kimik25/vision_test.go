@@ -142,7 +142,7 @@ func TestImagesGolden(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", file, n, want)
 		}
 		seen := compareStages(t, p, g, prefix)
-		got, err := p.EncodeImage(im)
+		got, err := p.EncodeImage(nil, im)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestImagesGolden(t *testing.T) {
 		// The graph that is kept gives the same, also the second time.
 		p.OnTap = nil
 		for range 2 {
-			again, err := p.EncodeImage(im)
+			again, err := p.EncodeImage(nil, im)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,13 +168,13 @@ func TestImageResizeGolden(t *testing.T) {
 	g := testutil.OpenGolden(t, random, "image_resize")
 	p := loadRandomTower(t)
 	grid := g.Ints("grid_thw")
-	got, err := p.encode(imageGrid(int(grid[1]), int(grid[2])), g.Floats("pixel_values"))
+	got, err := p.encode(nil, imageGrid(int(grid[1]), int(grid[2])), g.Floats("pixel_values"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	testutil.Close(t, "features of the reference's patches", got, g.Floats("features"), tapTol)
 	p.tower.cfg.image.Budget = 100
-	if got, err = p.EncodeImage(readImage(t, "image3_203x310.png")); err != nil {
+	if got, err = p.EncodeImage(nil, readImage(t, "image3_203x310.png")); err != nil {
 		t.Fatal(err)
 	}
 	testutil.NMSE(t, "features of our patches", got, g.Floats("features"), 1e-5)
@@ -206,7 +206,7 @@ func chunks(t *testing.T, p *Projector, frames []*media.Image) []float32 {
 	t.Helper()
 	var rows []float32
 	for part := range slices.Chunk(frames, p.ClipRule().ChunkFrames) {
-		got, err := p.EncodeClip(part, media.LayoutChunks)
+		got, err := p.EncodeClip(nil, part, media.LayoutChunks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestVideoSpecGolden(t *testing.T) {
 	p := loadRandomTower(t)
 	for n, name := range map[int]string{1: "t1_with_temporal_row.", 5: "t5_one_clip.", 6: "t6_one_clip."} {
 		seen := compareStages(t, p, g, name)
-		got, err := p.EncodeClip(clipFrames(t, p, n, media.LayoutClip), media.LayoutClip)
+		got, err := p.EncodeClip(nil, clipFrames(t, p, n, media.LayoutClip), media.LayoutClip)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,9 +289,9 @@ func TestClipFrameZero(t *testing.T) {
 		}
 		return x
 	}
-	still := stage(func() error { _, err := p.EncodeImage(frames[0]); return err })
-	chunk := stage(func() error { _, err := p.EncodeClip(frames, media.LayoutChunks); return err })
-	clip := stage(func() error { _, err := p.EncodeClip(frames, media.LayoutClip); return err })
+	still := stage(func() error { _, err := p.EncodeImage(nil, frames[0]); return err })
+	chunk := stage(func() error { _, err := p.EncodeClip(nil, frames, media.LayoutChunks); return err })
+	clip := stage(func() error { _, err := p.EncodeClip(nil, frames, media.LayoutClip); return err })
 	testutil.Close(t, "a chunk of one frame is a picture", chunk, still, testutil.Tol{})
 	want := slices.Clone(still)
 	for i := range want {
@@ -307,12 +307,12 @@ func TestClipFrameZero(t *testing.T) {
 func TestClipFramesInteract(t *testing.T) {
 	p := loadRandomTower(t)
 	frames := clipFrames(t, p, 4, media.LayoutClip)
-	forwards, err := p.EncodeClip(frames, media.LayoutClip)
+	forwards, err := p.EncodeClip(nil, frames, media.LayoutClip)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(frames)
-	backwards, err := p.EncodeClip(frames, media.LayoutClip)
+	backwards, err := p.EncodeClip(nil, frames, media.LayoutClip)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestClipErrors(t *testing.T) {
 		{"not fitted", []*media.Image{{W: 20, H: 20, Pix: make([]uint8, 1200)}}, media.LayoutClip, "not whole blocks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := p.EncodeClip(c.frames, c.layout); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := p.EncodeClip(nil, c.frames, c.layout); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})

@@ -98,6 +98,15 @@ func (e *Executor[K, A]) read(t *binding.Tensor, dst []float32) {
 	}
 }
 
+// Room is n values in dst's memory, or in new memory if its capacity is not enough. What
+// they are is undefined.
+func Room(dst []float32, n int) []float32 {
+	if cap(dst) < n {
+		return make([]float32, n)
+	}
+	return dst[:n]
+}
+
 // Measure is the memory that the results of a graph would take. Nothing is
 // allocated.
 func Measure[A any](build func() *Step[A]) (n int64, err error) {

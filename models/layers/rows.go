@@ -121,10 +121,12 @@ func (in *Inputs) Fill(bs []models.Batch, c models.Cache) []Lane {
 }
 
 func (in *Inputs) fillMedia(bs []models.Batch) {
-	var values []float32
+	values := slices.Clip(bs[0].Media) // as they are, if nothing follows
+	for _, b := range bs[1:] {
+		values = append(values, b.Media...)
+	}
 	var rows []int64
 	for i := range bs {
-		values = append(values, bs[i].Media...)
 		for _, r := range bs[i].MediaRows {
 			rows = append(rows, int64((bs[i].Seq-in.Lo)*in.N)+int64(r))
 		}
