@@ -205,6 +205,14 @@ type Heap struct {
 
 func ReadHeap() (h Heap, ok bool) { panic(errNoCgo) }
 
+type HostFloats struct {
+	Values []float32
+}
+
+func (b *Backend) NewHostFloats(n int) *HostFloats { panic(errNoCgo) }
+
+func (h *HostFloats) Close() { panic(errNoCgo) }
+
 func LogLevel(l slog.Level) { panic(errNoCgo) }
 
 type Memory struct{}

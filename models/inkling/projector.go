@@ -21,7 +21,7 @@ type Projector struct {
 	embd       int
 	be         *binding.Backend
 	per        graphSizes
-	pix        []float32 // tiles of one graph
+	pix        *binding.HostFloats // tiles of one graph
 	own        *models.Weights
 	visionExec *layers.Executor[tilesShape, []float32]
 	audioExec  *layers.Executor[int, []int32]
@@ -45,7 +45,7 @@ func sizesOn(d binding.Device) graphSizes {
 func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	r := newTowerReader(f)
 	pr := &Projector{
-		be: p.Backend, per: sizesOn(p.Backend.Device()), visionExec: layers.NewExecutor[tilesShape, []float32](p.Backend),
+		be: p.Backend, per: sizesOn(p.Backend.Device()), pix: p.Backend.NewHostFloats(0), visionExec: layers.NewExecutor[tilesShape, []float32](p.Backend),
 		audioExec: layers.NewExecutor[int, []int32](p.Backend),
 	}
 	if r.BoolOr("clip.has_vision_encoder", false) {
@@ -227,13 +227,14 @@ type tilesShape struct{ tiles, frames int }
 // takes, in dst if that has room. cut writes the tiles from first on to pix.
 func (p *Projector) encodeTiles(dst []float32, n, frames int, cut func(pix []float32, first int)) ([]float32, error) {
 	size := 3 * p.Vision.cfg.Patch * p.Vision.cfg.Patch * frames
-	if room := min(n, p.per.tiles) * size; len(p.pix) < room {
-		p.pix = make([]float32, room)
+	if room := min(n, p.per.tiles) * size; len(p.pix.Values) < room {
+		p.pix.Close()
+		p.pix = p.be.NewHostFloats(room)
 	}
 	dst = layers.Room(dst, n*p.embd)
 	for i := 0; i < n; i += p.per.tiles {
 		shape := tilesShape{min(p.per.tiles, n-i), frames}
-		pix := p.pix[:shape.tiles*size]
+		pix := p.pix.Values[:shape.tiles*size]
 		cut(pix, i)
 		rows := [][]float32{dst[i*p.embd : (i+shape.tiles)*p.embd]}
 		err := p.visionExec.Run(shape, shape.tiles < p.per.tiles, pix, rows, func() *layers.Step[[]float32] { return p.tilesStep(shape) })
@@ -284,5 +285,6 @@ func (p *Projector) framesStep(n int) *layers.Step[[]int32] {
 func (p *Projector) Close() {
 	p.visionExec.Close()
 	p.audioExec.Close()
+	p.pix.Close()
 	p.own.Close()
 }
