@@ -66,14 +66,12 @@ func NewSpectrogram(samples []float32) (*Spectrogram, error) {
 	return &Spectrogram{MelFrames(len(samples)), samples, hannWindow(), melFilters()}, nil
 }
 
-// Levels is DMel of the frames from first to before end. Pieces may be asked for at the
-// same time.
+// Levels writes DMel of the frames from first on to dst, which has room for as many as are
+// wanted.
 //
-//	res: [end-first, MelBins], 0..DMelLevels-1
-func (s *Spectrogram) Levels(first, end int) []int32 {
-	ids := make([]int32, (end-first)*MelBins)
-	s.each(first, end, func(f int, mel *[MelBins]float32) { dmel(ids[(f-first)*MelBins:], mel[:]) })
-	return ids
+//	dst: [n, MelBins], 0..DMelLevels-1
+func (s *Spectrogram) Levels(dst []int32, first int) {
+	s.each(first, first+len(dst)/MelBins, func(f int, mel *[MelBins]float32) { dmel(dst[(f-first)*MelBins:], mel[:]) })
 }
 
 // each calls do with the log mel spectrum of each frame from first to before end, on several
@@ -134,13 +132,14 @@ func DMel(mel []float32) []int32 {
 	return ids
 }
 
-// dmel writes what DMel returns to ids, which are zero.
+// dmel writes what DMel returns to ids.
 func dmel(ids []int32, mel []float32) {
 	centres := dmelCentres()
 	for i, v := range mel {
 		v = min(max(v, centres[0]), centres[DMelLevels-1])
-		if v != v {
-			continue // no number, from samples that are none: the lowest level
+		if v != v { // no number, from samples that are none: the lowest level
+			ids[i] = 0
+			continue
 		}
 		// One of the two around it; a v so close to a centre that below takes the wrong
 		// side of it is far from midway.

@@ -1,6 +1,9 @@
 package inkling
 
-import "github.com/inkling-go/inkling/binding"
+import (
+	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/models/layers"
+)
 
 // audio is the dMel tower: each mel band of a frame picks a row of the table by
 // its loudness, the rows are added up and normed. One frame is one row.
@@ -62,13 +65,13 @@ func sumBands(g *binding.Graph, rows *binding.Tensor, n int64) *binding.Tensor {
 	return sum
 }
 
-// rowIDs are the rows of the table that dMel levels pick, by band.
+// rowIDs are the rows of the table that dMel levels pick, by band, in dst if that has room.
 //
 //	levels: [mels] of each of n frames, 0..bins-1
 //	res:    [n] of each band: mel·bins + level
-func (a *audio) rowIDs(levels []int32) []int32 {
+func (a *audio) rowIDs(dst, levels []int32) []int32 {
 	n := len(levels) / a.mels
-	ids := make([]int32, len(levels))
+	ids := layers.Room(dst, len(levels))
 	for mel := range a.mels {
 		for i := range n {
 			ids[mel*n+i] = int32(mel*a.bins) + levels[i*a.mels+mel]

@@ -22,6 +22,7 @@ type Projector struct {
 	be         *binding.Backend
 	per        graphSizes
 	pix        *binding.HostFloats // tiles of one graph
+	ids        []int32             // of frames of one graph
 	own        *models.Weights
 	visionExec *layers.Executor[tilesShape, []float32]
 	audioExec  *layers.Executor[int, []int32]
@@ -202,20 +203,21 @@ func (p *Projector) EncodeAudio(dst, samples []float32) ([]float32, error) {
 		return nil, err
 	}
 	dst = layers.Room(dst, s.Frames*p.embd)
-	levels := s.Levels(0, min(p.per.heard, s.Frames))
-	for first := 0; first < s.Frames; {
-		end := first + len(levels)/p.Audio.mels
+	mels, n := p.Audio.mels, min(p.per.heard, s.Frames)
+	levels, next := make([]int32, n*mels), make([]int32, min(n, s.Frames-n)*mels)
+	s.Levels(levels, 0)
+	for first := 0; first < s.Frames; first += n {
+		end := min(first+n, s.Frames)
 		var ahead sync.WaitGroup
-		var next []int32
 		if end < s.Frames {
-			ahead.Go(func() { next = s.Levels(end, min(end+p.per.heard, s.Frames)) })
+			ahead.Go(func() { s.Levels(next[:min(n, s.Frames-end)*mels], end) })
 		}
-		err := p.encodeFrames(dst[first*p.embd:end*p.embd], levels)
+		err := p.encodeFrames(dst[first*p.embd:end*p.embd], levels[:(end-first)*mels])
 		ahead.Wait()
 		if err != nil {
 			return nil, err
 		}
-		first, levels = end, next
+		levels, next = next, levels
 	}
 	return dst, nil
 }
@@ -264,9 +266,9 @@ func (p *Projector) encodeFrames(dst []float32, levels []int32) error {
 	frames := len(levels) / mels
 	for i := 0; i < frames; i += p.per.frames {
 		n := min(p.per.frames, frames-i)
-		ids := p.Audio.rowIDs(levels[i*mels : (i+n)*mels])
+		p.ids = p.Audio.rowIDs(p.ids, levels[i*mels:(i+n)*mels])
 		rows := [][]float32{dst[i*p.embd : (i+n)*p.embd]}
-		err := p.audioExec.Run(n, n < p.per.frames, ids, rows, func() *layers.Step[[]int32] { return p.framesStep(n) })
+		err := p.audioExec.Run(n, n < p.per.frames, p.ids, rows, func() *layers.Step[[]int32] { return p.framesStep(n) })
 		if err != nil {
 			return err
 		}

@@ -100,9 +100,9 @@ func (e *Executor[K, A]) read(t *binding.Tensor, dst []float32) {
 
 // Room is n values in dst's memory, or in new memory if its capacity is not enough. What
 // they are is undefined.
-func Room(dst []float32, n int) []float32 {
+func Room[T any](dst []T, n int) []T {
 	if cap(dst) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	return dst[:n]
 }
