@@ -34,12 +34,14 @@ func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) 
 		return y
 	}
 	embd, n := x.Dim(0), x.Dim(1)
-	g.ReadAhead(ids, gate, up, down)
 	defer g.Follow(n, gate, up, down)()
 	if g.OwnExperts(gate, up, down) || n == 1 && g.Beside() {
 		in := g.Bring(x, weights, ids)
-		return g.Experts(gate, up, down, in[0], in[2], in[1])
+		x, weights, ids = in[0], in[1], in[2]
+		g.ReadAhead(ids, gate, up, down)
+		return g.Experts(gate, up, down, x, ids, weights)
 	}
+	g.ReadAhead(ids, gate, up, down)
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
 	return WeightedSum(g, g.MulMatID(down, h, ids), weights)
