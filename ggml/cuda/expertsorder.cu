@@ -42,10 +42,7 @@ static __global__ void __launch_bounds__(ORDER_THREADS, 1) order_kernel(const __
     const int i = threadIdx.x, slots = a.used + a.shared;
     matrix_tile * const tiles = (matrix_tile *) (a.order + a.tiles_at), * const shared_tiles = (matrix_tile *) (a.order + a.shared_at);
     int32_t * const columns = a.order + a.columns_at;
-    const auto expert = [&](int at) { // as inkling_choice has it
-        const int id = a.ids[int64_t(at/a.used)*a.stride + at % a.used];
-        return id >= 0 && id < a.experts ? id : 0;
-    };
+    const auto expert = [&](int at) { return inkling_expert(a.ids[int64_t(at/a.used)*a.stride + at % a.used], a.experts); };
     if (i < a.experts) {
         count[i] = 0;
     }

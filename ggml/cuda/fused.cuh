@@ -65,6 +65,11 @@ int32_t inkling_fused_count();
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
 
+// An id out of range, as an idle row may have, is expert 0: finite, and in memory.
+static __device__ __forceinline__ int inkling_expert(const int id, const int experts) {
+    return id >= 0 && id < experts ? id : 0;
+}
+
 // Whether the device, and the code that runs on it, are Hopper's or later.
 static inline bool inkling_is_hopper(int device) {
     const int cc = ggml_cuda_info().devices[device].cc;

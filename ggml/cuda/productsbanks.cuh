@@ -18,13 +18,11 @@ struct inkling_choice {
     int stride; // int32 from row to row
     int used, slots, experts;
 
-    // An id out of range, as an idle row may have, is expert 0: finite, and in memory.
     __device__ __forceinline__ int expert(const int t, const int slot) const {
         if (slot >= used) {
             return slot - used;
         }
-        const int id = ids[t*stride + slot];
-        return id >= 0 && id < experts ? id : 0;
+        return inkling_expert(ids[t*stride + slot], experts);
     }
 };
 
