@@ -227,68 +227,19 @@ type fusedExpertsCase struct {
 
 func testFusedExperts(t *testing.T, be *binding.Backend, c fusedExpertsCase) {
 	b := newBench(t, be)
-	x := b.floats(1, c.k, c.n)
-	ids, slots := make([]int32, c.used*c.n), c.used+c.shared
+	in := expertsInput{x: b.floats(1, c.k, c.n), ids: make([]int32, c.used*c.n), weights: b.floats(1, c.used+c.shared, c.n)}
 	for r := range c.n {
 		for i := range c.used {
-			ids[r*c.used+i] = int32((3*r + i*(c.experts-1)) % c.experts) // without repetition: experts-1 and experts have no common factor
+			in.ids[r*c.used+i] = int32((3*r + i*(c.experts-1)) % c.experts) // without repetition: experts-1 and experts have no common factor
 		}
 	}
-	weights := b.floats(1, slots, c.n)
-	gate, gateV := b.matrices(fusedTypes[c.gate], c.k, c.ff, c.experts)
-	up, upV := b.matrices(fusedTypes[c.gate], c.k, c.ff, c.experts)
-	down, downV := b.matrices(fusedTypes[c.down], c.ff, c.k, c.experts)
-	var gateSh, upSh, downSh *binding.Tensor
-	var gateShV, upShV, downShV []float32
-	if c.shared > 0 {
-		gateSh, gateShV = b.matrices(fusedTypes[c.sh], c.k, c.ff, c.shared)
-		upSh, upShV = b.matrices(fusedTypes[c.sh], c.k, c.ff, c.shared)
-		downSh, downShV = b.matrices(fusedTypes[c.sh], c.ff, c.k, c.shared)
-	}
-	y, ok := FusedExperts(b.g, b.input(x, c.k, c.n), b.inputI32(ids, c.used, c.n), b.input(weights, slots, c.n), gate, up, down, gateSh, upSh, downSh)
+	l := b.expertLayer(c)
+	y, ok := l.fuse(b.g, b.input(in.x, c.k, c.n), b.inputI32(in.ids, c.used, c.n), b.input(in.weights, c.used+c.shared, c.n))
 	if !ok {
 		if c.n > maxFusedChoices && !multipliesTiles(t, be) {
 			t.Skip("too little shared memory for tiles of experts")
 		}
 		t.Fatal("not supported")
 	}
-	got := b.run(y)[0]
-
-	want := make([]float64, len(got))
-	scale := 0.0
-	size := c.k * c.ff
-	for r := range c.n {
-		row := wide(x[r*c.k : (r+1)*c.k])
-		for s := range slots {
-			e, g, u, d := s-c.used, gateShV, upShV, downShV
-			if s < c.used {
-				e, g, u, d = int64(ids[r*c.used+s]), gateV, upV, downV
-			}
-			h, _ := times(g[e*size:(e+1)*size], row)
-			hu, _ := times(u[e*size:(e+1)*size], row)
-			for i := range h {
-				h[i] = h[i] / (1 + math.Exp(-h[i])) * hu[i]
-			}
-			out, _ := times(d[e*size:(e+1)*size], h)
-			for i := range out {
-				want[r*c.k+int64(i)] += float64(weights[r*slots+s]) * out[i]
-			}
-		}
-	}
-	for _, v := range want {
-		scale += v * v
-	}
-	scale = math.Sqrt(scale / float64(len(want)))
-	for i := range want {
-		want[i] /= scale
-		got[i] /= float32(scale)
-	}
-	// By the root mean square of the results: x is rounded twice by 0.4 %, h by 0.9 % as its
-	// blocks' largest values are 4 times its mean, in all 1.2 %, and 5 sigma of that. Of many
-	// rows x, h and the weights are F16, of which each rounds by 0.02 % and scales of a block alike.
-	limit := 6e-2
-	if c.n > maxFusedChoices {
-		limit = 1e-2
-	}
-	closeTo(t, "sum of experts", got, want, limit)
+	l.check(t, b.run(y)[0], in, fusedExpertsLimit(c.n))
 }
