@@ -126,13 +126,13 @@ func TestFusedConvAddNorm(t *testing.T) {
 	const eps = 1e-6
 	eachFusing(t, func(t *testing.T, be *binding.Backend) {
 		for _, channels := range []int{12, 128, 1020, 4096, 6144} { // a block, or a cluster of them
-			for _, n := range []int{1, 2, 5, 8, 16} {
+			for _, n := range []int{1, 2, 5, 8, 16, 19, 41, 130} { // from 17 on more than the ring holds beside those before them
 				for _, first := range [][]int{{25}, fusedFirst} {
 					for _, normed := range []bool{true, false} {
 						t.Run(fmt.Sprintf("%d channels, n=%d, %d sequences, norm %t", channels, n, len(first), normed), func(t *testing.T) {
 							b := newBench(t, be)
 							rows := n * len(first)
-							table := newFusedTable(b, n, 1, len(first), channels)
+							table := newFusedTable(b, min(n, 14), 1, len(first), channels)
 							y, x := b.floats(1, int64(channels), int64(rows)), b.floats(1, int64(channels), int64(rows))
 							w, weight := b.floats(1, 4, int64(channels)), b.floats(1, int64(channels))
 							c, check := table.declare(b, w)
@@ -176,7 +176,7 @@ func TestFusedConvAddNorm(t *testing.T) {
 	})
 }
 
-// TestFusedConvAddNormRefuses: rows that would overwrite what they need.
+// TestFusedConvAddNormRefuses: rings that hold less than is read, and sequences that there are not.
 func TestFusedConvAddNormRefuses(t *testing.T) {
 	eachFusing(t, func(t *testing.T, be *binding.Backend) {
 		b := newBench(t, be)
@@ -185,7 +185,7 @@ func TestFusedConvAddNormRefuses(t *testing.T) {
 			name     string
 			size, lo int
 			ok       bool
-		}{{"as large as needed", 7, 0, true}, {"one less", 6, 0, false}, {"a sequence too many", 7, 1, false}} {
+		}{{"as large as needed", 7, 0, true}, {"one less, so that it is written behind the convolution", 6, 0, true}, {"less than is read", 2, 0, false}, {"a sequence too many", 7, 1, false}} {
 			conv := &Conv{W: b.g.Input("w", binding.F32, 4, channels), Table: b.g.Input("table", binding.F32, channels, 9), Size: c.size, Rows: c.size + 2, Lo: c.lo}
 			x := b.g.Input("x", binding.F32, channels, 4)
 			if _, _, ok := FusedConvAddNorm(b.g, x, x, nil, b.g.Input("first", binding.I32, 1), conv, 1e-6); ok != c.ok {

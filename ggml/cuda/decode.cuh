@@ -35,6 +35,15 @@ static __device__ __forceinline__ inkling_conv_weights inkling_load_conv(const f
     return { { w[4*q + 0], w[4*q + 1], w[4*q + 2], w[4*q + 3] } };
 }
 
+// The sum of 4 channels' inputs, oldest first.
+static __device__ __forceinline__ float4 inkling_convolved(const inkling_conv_weights & c, const float4 (&x)[INKLING_CONV_K]) {
+    return make_float4(
+        c.w[0].x*x[0].x + c.w[0].y*x[1].x + c.w[0].z*x[2].x + c.w[0].w*x[3].x,
+        c.w[1].x*x[0].y + c.w[1].y*x[1].y + c.w[1].z*x[2].y + c.w[1].w*x[3].y,
+        c.w[2].x*x[0].z + c.w[2].y*x[1].z + c.w[2].z*x[2].z + c.w[2].w*x[3].z,
+        c.w[3].x*x[0].w + c.w[3].y*x[1].w + c.w[3].z*x[2].w + c.w[3].w*x[3].w);
+}
+
 // A short convolution of 4 neighbouring channels at one row, and the row's input put
 // into the table. What was before the beginning is zero; an idle sequence writes
 // nothing.
@@ -65,11 +74,7 @@ static __device__ __forceinline__ float4 inkling_short_conv(const float4 * __res
     if (first >= 0) {
         table[(base + (first + t) % ring.size)*quads + q] = x[INKLING_CONV_K - 1];
     }
-    return make_float4(
-        c.w[0].x*x[0].x + c.w[0].y*x[1].x + c.w[0].z*x[2].x + c.w[0].w*x[3].x,
-        c.w[1].x*x[0].y + c.w[1].y*x[1].y + c.w[1].z*x[2].y + c.w[1].w*x[3].y,
-        c.w[2].x*x[0].z + c.w[2].y*x[1].z + c.w[2].z*x[2].z + c.w[2].w*x[3].z,
-        c.w[3].x*x[0].w + c.w[3].y*x[1].w + c.w[3].z*x[2].w + c.w[3].w*x[3].w);
+    return inkling_convolved(c, x);
 }
 
 static __device__ __forceinline__ float inkling_squares(const float4 v) {
@@ -80,6 +85,11 @@ static __device__ __forceinline__ float4 inkling_scaled(const float4 v, const fl
     return make_float4(v.x*s*w.x, v.y*s*w.y, v.z*s*w.z, v.w*s*w.w);
 }
 
+// Whether a ring holds a step's inputs beside those before it, so that these can be read while others are written.
+static inline bool inkling_few(const inkling_ring & ring, int64_t n) {
+    return n + INKLING_CONV_K - 1 <= ring.size;
+}
+
 // The convolution's weights, its table and the rows' positions fit each other.
 static inline bool inkling_conv_fits(const ggml_tensor * w, const ggml_tensor * table, const inkling_ring & ring,
         const ggml_tensor * first, int64_t n, int64_t rows) {
@@ -88,6 +98,6 @@ static inline bool inkling_conv_fits(const ggml_tensor * w, const ggml_tensor * 
     }
     const int64_t channels = w->ne[1], seqs = rows/n;
     return channels % 4 == 0 && inkling_is(w, GGML_TYPE_F32, INKLING_CONV_K, channels) && inkling_is(first, GGML_TYPE_I32, seqs, 1) &&
-        inkling_is(table, GGML_TYPE_F32, channels, table->ne[1]) && ring.lo >= 0 && ring.rows >= ring.size &&
-        n + INKLING_CONV_K - 1 <= ring.size && (ring.lo + seqs)*int64_t(ring.rows) <= table->ne[1];
+        inkling_is(table, GGML_TYPE_F32, channels, table->ne[1]) && ring.lo >= 0 && ring.rows >= ring.size && ring.size >= INKLING_CONV_K - 1 &&
+        (ring.lo + seqs)*int64_t(ring.rows) <= table->ne[1];
 }

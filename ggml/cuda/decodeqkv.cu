@@ -198,7 +198,7 @@ static bool qkv_supports(int device, const ggml_tensor * node) {
     const inkling_ring ring = { p.args[1], p.args[2], p.args[3] };
     GGML_UNUSED(device);
     return n_head >= 1 && r >= n_head && r % n_head == 0 && r % 4 == 0 && head_dim % 4 == 0 && head_dim <= 4*qkv_quads*WARP_SIZE &&
-        rows <= 65535 && (p.args[6] == 0 || n <= p.args[6]) &&
+        rows <= 65535 && inkling_few(ring, n) && (p.args[6] == 0 || n <= p.args[6]) &&
         inkling_is(qkvr, GGML_TYPE_F32, qkvr->ne[0], rows) && inkling_is(q_norm, GGML_TYPE_F32, head_dim, 1) &&
         inkling_is(node->src[2], GGML_TYPE_F32, head_dim, 1) &&
         inkling_conv_fits(node->src[3], node->src[4], ring, node->src[7], n, rows) && node->src[3]->ne[1] == 2*n_head_kv*head_dim &&

@@ -5,8 +5,8 @@ import (
 	"github.com/inkling-go/inkling/binding/op"
 )
 
-// Few rows on a device with fused operations: a layer is nine launches. Each function
-// takes the composition for what the device has no kernel for.
+// On a device with fused operations a layer of few rows is nine launches, and of many rows the
+// branches join the stream in one. Each function takes the composition for what the device has no kernel for.
 
 // stream is what goes from one part of a layer to the next.
 type stream struct {
@@ -69,7 +69,7 @@ func product(g *binding.Graph, w, x *binding.Tensor) *binding.Tensor {
 //	ok: false: nothing was written
 func (st *step) fusedHeads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, r *binding.Tensor, ok bool) {
 	lc := &st.s.layers[i]
-	if st.first == nil || lc.v == nil || !g.Device().Fuses() {
+	if !st.few() || st.first == nil || lc.v == nil || !g.Device().Fuses() {
 		return nil, nil, false
 	}
 	h := &op.Heads{

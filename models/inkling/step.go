@@ -146,7 +146,7 @@ func (st *step) scaling(g *binding.Graph, shift func(lane int) int) *binding.Ten
 
 // declareFirst declares what fused operations derive all cells from.
 func (st *step) declareFirst(g *binding.Graph) {
-	if !st.few() || !g.Device().Fuses() {
+	if !g.Device().Fuses() {
 		return
 	}
 	st.first = g.Input("first", binding.I32, int64(st.Seqs))
