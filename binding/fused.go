@@ -28,6 +28,8 @@ const (
 	FusedMatrixUp     FusedOp = 305 // expertsmatrix.cu
 	FusedMatrixDown   FusedOp = 306
 	FusedExpertsSum   FusedOp = 307 // expertsorder.cu
+
+	FusedDenseProducts FusedOp = 308 // dense.cu
 )
 
 // Arg is a parameter of a fused operation.

@@ -150,6 +150,8 @@ const FusedMatrixDown FusedOp = 306
 
 const FusedExpertsSum FusedOp = 307
 
+const FusedDenseProducts FusedOp = 308
+
 type Arg int32
 
 func FloatArg(x float32) Arg { panic(errNoCgo) }

@@ -9,17 +9,21 @@ const (
 	maxFusedChoices = 32
 )
 
-// FusedProducts are the products of x with up to 4 weights in one launch, on devices
-// that have a kernel for them. Quantised weights are multiplied by x rounded to blocks
-// of 32 values of 8 bits, as ggml's own kernels do for one row.
+// FusedProducts are the products of x with up to 4 weights in one node, on devices that have
+// kernels for them. For few rows they are one launch, and quantised weights are multiplied by x
+// rounded to blocks of 32 values of 8 bits, as ggml's own kernels do for one row. For many
+// rows, of several quantised weights only, both are rounded to F16, and x once for all.
 //
-//	x:   [k, n]        F32, contiguous; n up to 8
+//	x:   [k, n]        F32, contiguous; n up to 8, or from about 100 on
 //	w_i: [k, m_i]      contiguous, a row a multiple of 16 bytes; all quantised or none
 //	res: [Σm_i, n]     the results of the weights behind each other; false: use the composition
 func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*binding.Tensor, bool) {
 	const most = 4
-	n := x.Dim(1)
-	if !g.Device().Fuses() || n > maxFusedRows || len(w) == 0 || len(w) > most {
+	n, op := x.Dim(1), binding.FusedProducts
+	if n > maxFusedRows {
+		op = binding.FusedDenseProducts
+	}
+	if !g.Device().Fuses() || len(w) == 0 || len(w) > most || n > maxFusedRows && len(w) == 1 {
 		return nil, false
 	}
 	defer g.Follow(n, w...)()
@@ -30,14 +34,15 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 	for _, w := range w {
 		m += w.Dim(1)
 	}
-	y := g.Fused(binding.FusedProducts, binding.F32, [4]int64{m, n, 1, 1}, nil, append([]*binding.Tensor{x}, w...)...)
+	y := g.Fused(op, binding.F32, [4]int64{m, n, 1, 1}, nil, append([]*binding.Tensor{x}, w...)...)
 	return y, g.Supports(y)
 }
 
 // FusedExperts is Σ_j weight_j·down_j(silu(gate_j x)·up_j x) over the chosen experts
 // and behind them the shared ones, on devices that have kernels. Few rows are rounded
 // to 8 bits, and each reads the experts that it chose; many are rounded to F16, and an
-// expert is read for all that chose it.
+// expert is read for all that chose it: of shared experts that would be a dense product,
+// which is not done here.
 //
 //	x:            [n_embd, n]              F32, contiguous
 //	ids:          [n_used, n]              I32, rows contiguous
@@ -57,7 +62,10 @@ func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upS
 		return nil, false
 	}
 	if n > maxFusedChoices {
-		return manyExperts(g, x, ids, weights, gate, up, down, gateSh, upSh, downSh)
+		if gateSh != nil {
+			return nil, false
+		}
+		return manyExperts(g, x, ids, weights, gate, up, down)
 	}
 	src, shared := []*binding.Tensor{x, ids, gate, up}, int64(0)
 	if gateSh != nil {
@@ -78,28 +86,21 @@ func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upS
 // The order of rows by expert (ggml/cuda/experts.cuh): integers in front of it, and how many
 // rows of an expert are multiplied at once.
 const (
-	orderHead   = 8
+	orderHead   = 4
 	tileColumns = 64
 )
 
 // manyExperts is FusedExperts of many rows: they are sorted by expert, and their products
 // weighted and added up.
-func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh, downSh *binding.Tensor) (*binding.Tensor, bool) {
-	n, used, experts, shared := x.Dim(1), ids.Dim(0), gate.Dim(2), int64(0)
-	upSrc, downSrc := []*binding.Tensor{gate, up}, []*binding.Tensor{down}
-	if gateSh != nil {
-		shared = gateSh.Dim(2)
-		upSrc, downSrc = append(upSrc, gateSh, upSh), append(downSrc, downSh)
-	}
-	slots := used + shared
-	tiles := min(experts, n*used) + n*used/tileColumns + shared*((n+tileColumns-1)/tileColumns)
-	order := g.Fused(binding.FusedExpertsOrder, binding.I32, [4]int64{orderHead + 4*tiles + n*slots, 1, 1, 1},
-		[]binding.Arg{binding.Arg(experts), binding.Arg(shared)}, ids)
-	h := g.Fused(binding.FusedMatrixUp, binding.F32, [4]int64{gate.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{x, order}, upSrc...)...)
+func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down *binding.Tensor) (*binding.Tensor, bool) {
+	n, used, experts := x.Dim(1), ids.Dim(0), gate.Dim(2)
+	tiles := min(experts, n*used) + n*used/tileColumns
+	order := g.Fused(binding.FusedExpertsOrder, binding.I32, [4]int64{orderHead + 4*tiles + n*used, 1, 1, 1}, []binding.Arg{binding.Arg(experts)}, ids)
+	h := g.Fused(binding.FusedMatrixUp, binding.F32, [4]int64{gate.Dim(1), used, n, 1}, nil, x, order, gate, up)
 	if !g.Supports(order) || !g.Supports(h) {
 		return nil, false
 	}
-	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), slots, n, 1}, nil, append([]*binding.Tensor{h, order, weights}, downSrc...)...)
+	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), used, n, 1}, nil, h, order, weights, down)
 	sum := g.Fused(binding.FusedExpertsSum, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, y)
 	return sum, g.Supports(y) && g.Supports(sum)
 }

@@ -207,13 +207,13 @@ func TestFusedExperts(t *testing.T) {
 			{k: 512, ff: 256, experts: 4, used: 2, shared: 0, n: 2, gate: "q8_0", down: "q8_0"},
 			{k: 6144, ff: 1024, experts: 7, used: 6, shared: 2, n: 2, gate: "q3_K", down: "q5_K", sh: "q5_K"},
 			{k: 512, ff: 1024, experts: 4, used: 2, shared: 2, n: 5, gate: "mxfp4", down: "mxfp4", sh: "q8_0"},
-			{k: 512, ff: 256, experts: 4, used: 2, shared: 2, n: 33, gate: "iq3_xxs", down: "iq3_xxs", sh: "q5_K"},
-			{k: 256, ff: 512, experts: 32, used: 6, shared: 1, n: 200, gate: "q4_K", down: "q6_K", sh: "q6_K"},
-			{k: 1024, ff: 256, experts: 5, used: 1, shared: 0, n: 130, gate: "q3_K", down: "q8_0"},
-			{k: 512, ff: 512, experts: 3, used: 2, shared: 1, n: 64, gate: "q4_0", down: "iq4_xs", sh: "q8_0"},
-			{k: 256, ff: 768, experts: 7, used: 3, shared: 2, n: 65, gate: "q5_K", down: "q3_K", sh: "q4_0"},
-			{k: 512, ff: 256, experts: 300, used: 6, shared: 2, n: 40, gate: "q8_0", down: "iq3_xxs", sh: "iq4_xs"},
-			{k: 512, ff: 256, experts: 9, used: 2, shared: 1, n: 70, gate: "q6_K", down: "q4_K", sh: "iq3_xxs"},
+			{k: 512, ff: 256, experts: 4, used: 2, n: 33, gate: "iq3_xxs", down: "iq3_xxs"},
+			{k: 256, ff: 512, experts: 32, used: 6, n: 200, gate: "q4_K", down: "q6_K"},
+			{k: 1024, ff: 256, experts: 5, used: 1, n: 130, gate: "q3_K", down: "q8_0"},
+			{k: 512, ff: 512, experts: 3, used: 2, n: 64, gate: "q4_0", down: "iq4_xs"},
+			{k: 256, ff: 768, experts: 7, used: 3, n: 65, gate: "q5_K", down: "q3_K"},
+			{k: 512, ff: 256, experts: 300, used: 6, n: 40, gate: "q8_0", down: "iq3_xxs"},
+			{k: 512, ff: 256, experts: 9, used: 2, n: 70, gate: "q6_K", down: "q4_K"},
 		} {
 			t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) { testFusedExperts(t, be, c) })
 		}

@@ -20,9 +20,9 @@ func TestExpertsReplayed(t *testing.T) {
 			t.Skip("no kernels of this project to replay")
 		}
 		for _, c := range []fusedExpertsCase{
-			{k: 256, ff: 512, experts: 8, used: 2, shared: 1, n: 70, gate: "q4_K", down: "q6_K", sh: "q8_0"},
-			{k: 512, ff: 256, experts: 8, used: 2, shared: 0, n: 33, gate: "iq3_xxs", down: "q5_K"},
-			{k: 256, ff: 256, experts: 40, used: 2, shared: 2, n: 200, gate: "q8_0", down: "q4_0", sh: "q5_K"},
+			{k: 256, ff: 512, experts: 8, used: 2, n: 70, gate: "q4_K", down: "q6_K"},
+			{k: 512, ff: 256, experts: 8, used: 2, n: 33, gate: "iq3_xxs", down: "q5_K"},
+			{k: 256, ff: 256, experts: 40, used: 2, n: 200, gate: "q8_0", down: "q4_0"},
 		} {
 			t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 				b := newBench(t, be)
@@ -85,7 +85,7 @@ func TestExpertsOfViews(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				b := newBench(t, be)
-				l := b.expertLayer(fusedExpertsCase{k: 512, ff: 256, experts: c.experts, used: c.used, shared: 1, n: c.n, gate: c.typ, down: c.typ, sh: "q8_0"})
+				l := b.expertLayer(fusedExpertsCase{k: 512, ff: 256, experts: c.experts, used: c.used, n: c.n, gate: c.typ, down: c.typ})
 				in := l.draw(b.rng, 0, c.experts)
 				var ids, weights *binding.Tensor
 				switch {
@@ -175,7 +175,7 @@ func TestExpertsOutOfRange(t *testing.T) {
 					t.Skip("too little shared memory for tiles of experts")
 				}
 				b := newBench(t, be)
-				l := b.expertLayer(fusedExpertsCase{k: 512, ff: 256, experts: 5, used: 2, shared: 1, n: n, gate: "q8_0", down: "q8_0", sh: "q8_0"})
+				l := b.expertLayer(fusedExpertsCase{k: 512, ff: 256, experts: 5, used: 2, n: n, gate: "q8_0", down: "q8_0"})
 				in := l.draw(b.rng, 1, 4)
 				ids := slices.Clone(in.ids)
 				for i, id := range []int32{-1, int32(l.experts), math.MinInt32, math.MaxInt32} {

@@ -1,4 +1,4 @@
-# The CUDA (and HIP) module is built from a copy of ggml's sources, with five changes:
+# The CUDA (and HIP) module is built from a copy of ggml's sources, with six changes:
 #
 # - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
 #   columns (and more of expert banks) through tensor cores that round F32 to 11
@@ -11,6 +11,7 @@
 #   graphs.cuh.
 # - Products with experts take tiles as wide as an expert has rows: mmqtiles.cuh. Dense
 #   ones share the kernel, so those of up to 40 rows get no more than 128 registers either.
+# - Dense products of many rows decode the weights once, and multiply by cuBLAS: dense.cuh.
 # - The operations of ../cuda are added: fused.cuh says how they are reached.
 #
 #   inkling_cuda_copy(<ggml tree> <folder for the copy> [<size of keys>...])
@@ -150,7 +151,7 @@ endfunction()
 function(inkling_fused_operations cuda)
   set(file "${cuda}/ggml-cuda.cu")
   file(READ "${file}" text)
-  inkling_swap(text "#include \"ggml-cuda/common.cuh\"\n" "#include \"ggml-cuda/common.cuh\"\n#include \"ggml-cuda/fused.cuh\"\n")
+  inkling_swap(text "#include \"ggml-cuda/common.cuh\"\n" "#include \"ggml-cuda/common.cuh\"\n#include \"ggml-cuda/dense.cuh\"\n#include \"ggml-cuda/fused.cuh\"\n")
   inkling_swap(text [=[
         case GGML_OP_ARGMAX:
             ggml_cuda_argmax(ctx, dst);
@@ -167,6 +168,7 @@ function(inkling_fused_operations cuda)
         case GGML_OP_ARGMAX:
         case GGML_OP_COUNT_EQUAL:
 ]=])
+  inkling_swap(text "    } else if (!split && use_mul_mat_q) {\n" "    } else if (!split && use_mul_mat_q && inkling_dense(ctx, src0, src1, dst)) {\n    } else if (!split && use_mul_mat_q) {\n")
   inkling_swap(text "    if (strcmp(name, \"inkling_cuda_graph_counts\") == 0) {" [=[
     if (strcmp(name, "inkling_fused_count") == 0) {
         return (void *)inkling_fused_count;

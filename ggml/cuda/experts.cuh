@@ -17,20 +17,17 @@ namespace inkling {
 // Most experts that an order is made for.
 constexpr int ORDER_EXPERTS = 1024;
 
-// The order of rows by expert, as one tensor of integers: the numbers of routed and of
-// shared tiles, how much is done of the four launches with them, the tiles of both, and the
-// columns: row·slots + slot.
+// The order of rows by expert, as one tensor of integers: the number of tiles, how much is done of
+// the two launches with them, the tiles, and the columns: row·used + slot.
 struct experts_order {
-    int64_t routed, shared, columns; // at most
+    int64_t tiles, columns; // at most
 
-    experts_order(int64_t n, int64_t used, int64_t experts, int64_t n_shared)
-        : routed(std::min(experts, n*used) + n*used/TILE_COLUMNS), shared(n_shared*((n + TILE_COLUMNS - 1)/TILE_COLUMNS)), columns(n*(used + n_shared)) {}
+    experts_order(int64_t n, int64_t used, int64_t experts) : tiles(std::min(experts, n*used) + n*used/TILE_COLUMNS), columns(n*used) {}
 
-    static constexpr int64_t HEAD = 8; // integers
+    static constexpr int64_t TILES_AT = 4; // integers
 
-    int64_t next_at(bool down, bool of_shared) const { return 2 + 2*down + of_shared; }
-    int64_t tiles_at(bool of_shared) const { return HEAD + (of_shared ? 4*routed : 0); }
-    int64_t columns_at() const { return HEAD + 4*(routed + shared); }
+    int64_t next_at(bool down) const { return 1 + down; }
+    int64_t columns_at() const { return TILES_AT + 4*tiles; }
     int64_t length() const { return columns_at() + columns; }
 };
 

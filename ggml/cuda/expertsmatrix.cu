@@ -30,11 +30,11 @@ static __global__ void __launch_bounds__(256) halves_kernel(const float * __rest
     if (threadIdx.x == 0) {
         scale[blockIdx.x] = __int_as_float((127 - by) << 23);
     }
-    half2 * const to = (half2 *) (y + int64_t(blockIdx.x)*k);
+    half * const to = y + int64_t(blockIdx.x)*k;
     for (int i = threadIdx.x; i < k/4; i += blockDim.x) {
         const float4 v = from[i];
-        to[2*i + 0] = __floats2half2_rn(v.x*factor, v.y*factor);
-        to[2*i + 1] = __floats2half2_rn(v.z*factor, v.w*factor);
+        *(half2 *) (to + tile_value(4*i + 0)) = __floats2half2_rn(v.x*factor, v.y*factor);
+        *(half2 *) (to + tile_value(4*i + 2)) = __floats2half2_rn(v.z*factor, v.w*factor);
     }
 }
 
@@ -55,8 +55,8 @@ static bool is_matrix_bank(int device, const ggml_tensor * w, int64_t k, int64_t
         w->nb[1] <= INT32_MAX/32 && rows % 32 == 0 && rows <= 1 << 16;
 }
 
-// What a launch with w, shared or routed, is told of the order; up or down says which it is.
-static matrix_args args_of(const halves & h, const ggml_tensor * w, const ggml_tensor * order, const experts_order & o, bool down, bool shared) {
+// What a launch with w is told of the order.
+static matrix_args args_of(const halves & h, const ggml_tensor * w, const ggml_tensor * order, const experts_order & o, bool down) {
     int32_t * const at = (int32_t *) order->data;
     matrix_args a = {};
     a.w = (const uint8_t *) w->data;
@@ -66,76 +66,63 @@ static matrix_args args_of(const halves & h, const ggml_tensor * w, const ggml_t
     a.k         = int(w->ne[0]);
     a.x         = h.x.ptr;
     a.x_scale   = h.scale.ptr;
-    a.tiles_n   = at + shared;
-    a.next      = at + o.next_at(down, shared);
-    a.tiles     = (const matrix_tile *) (at + o.tiles_at(shared));
+    a.tiles_n   = at;
+    a.next      = at + o.next_at(down);
+    a.tiles     = (const matrix_tile *) (at + o.TILES_AT);
     a.order     = at + o.columns_at();
     return a;
 }
 
-// node: h [ff, slots, n]; sources: x [k, n], the order, gate, up and, where experts are
-// shared, gateSh, upSh.
+// node: h [ff, used, n]; sources: x [k, n], the order, gate, up.
 static bool up_supports(int device, const ggml_tensor * node) {
-    const ggml_tensor * x = node->src[0], * order = node->src[1], * gate = node->src[2], * up = node->src[3], * gate_sh = node->src[4], * up_sh = node->src[5];
+    const ggml_tensor * x = node->src[0], * order = node->src[1], * gate = node->src[2], * up = node->src[3];
     if (!ampere_mma_available(ggml_cuda_info().devices[device].cc) || order == nullptr || gate == nullptr || up == nullptr) {
         return false;
     }
-    const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], experts = gate->ne[2], shared = gate_sh != nullptr ? gate_sh->ne[2] : 0, used = node->ne[1] - shared;
-    return inkling_is_activation(x) && x->ne[2] == 1 && used > 0 && experts <= ORDER_EXPERTS &&
-        inkling_is(order, GGML_TYPE_I32, experts_order(n, used, experts, shared).length(), 1) &&
+    const int64_t k = x->ne[0], n = x->ne[1], ff = gate->ne[1], experts = gate->ne[2], used = node->ne[1];
+    return inkling_is_activation(x) && x->ne[2] == 1 && used > 0 && experts <= ORDER_EXPERTS && inkling_is(order, GGML_TYPE_I32, experts_order(n, used, experts).length(), 1) &&
         is_matrix_bank(device, gate, k, ff, experts) && is_matrix_bank(device, up, k, ff, experts) && up->type == gate->type &&
-        (shared == 0 || (is_matrix_bank(device, gate_sh, k, ff, shared) && is_matrix_bank(device, up_sh, k, ff, shared) && up_sh->type == gate_sh->type)) &&
         node->type == GGML_TYPE_F32 && ggml_is_contiguous(node) && node->ne[0] == ff && node->ne[2] == n && node->ne[3] == 1;
 }
 
 static void up_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     const ggml_tensor * x = node->src[0], * gate = node->src[2];
-    const int64_t n = x->ne[1], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
     const auto & device = ggml_cuda_info().devices[ctx.device];
-    const experts_order order(n, node->ne[1] - shared, gate->ne[2], shared);
-    const halves h(ctx, (const float *) x->data, x->ne[0], n);
-    for (int s = 0; s < (shared > 0 ? 2 : 1); s++) {
-        const ggml_tensor * w = node->src[2 + 2*s];
-        auto a  = args_of(h, w, node->src[1], order, false, s > 0);
-        a.up    = (const uint8_t *) node->src[3 + 2*s]->data;
-        a.slots = a.x_of = int(node->ne[1]);
-        a.dst   = (float *) node->data;
-        matrix_launch<true>(w->type, a, device.nsm, device.smpbo, ctx.stream());
-    }
+    const experts_order order(x->ne[1], node->ne[1], gate->ne[2]);
+    const halves h(ctx, (const float *) x->data, x->ne[0], x->ne[1]);
+    auto a  = args_of(h, gate, node->src[1], order, false);
+    a.up    = (const uint8_t *) node->src[3]->data;
+    a.slots = a.x_of = int(node->ne[1]);
+    a.dst   = (float *) node->data;
+    matrix_launch<true>(gate->type, a, device.nsm, device.smpbo, ctx.stream());
 }
 
 const inkling_fused_op inkling_matrix_up = {305, up_supports, up_compute};
 
-// node: [rows, slots, n], weighted; sources: h [ff, slots, n], the order, weights [slots, n],
-// down and, where experts are shared, downSh.
+// node: [rows, used, n], weighted; sources: h [ff, used, n], the order, weights [used, n], down.
 static bool down_supports(int device, const ggml_tensor * node) {
-    const ggml_tensor * h = node->src[0], * order = node->src[1], * weights = node->src[2], * down = node->src[3], * down_sh = node->src[4];
+    const ggml_tensor * h = node->src[0], * order = node->src[1], * weights = node->src[2], * down = node->src[3];
     if (!ampere_mma_available(ggml_cuda_info().devices[device].cc) || order == nullptr || weights == nullptr || down == nullptr) {
         return false;
     }
-    const int64_t ff = h->ne[0], slots = h->ne[1], n = h->ne[2], rows = down->ne[1], experts = down->ne[2], shared = down_sh != nullptr ? down_sh->ne[2] : 0;
-    return inkling_is_activation(h) && slots > shared && experts <= ORDER_EXPERTS && inkling_is_columns(weights, GGML_TYPE_F32, slots, n) &&
-        inkling_is(order, GGML_TYPE_I32, experts_order(n, slots - shared, experts, shared).length(), 1) &&
-        is_matrix_bank(device, down, ff, rows, experts) && (shared == 0 || is_matrix_bank(device, down_sh, ff, rows, shared)) &&
-        node->type == GGML_TYPE_F32 && ggml_is_contiguous(node) && node->ne[0] == rows && node->ne[1] == slots && node->ne[2] == n && node->ne[3] == 1;
+    const int64_t ff = h->ne[0], used = h->ne[1], n = h->ne[2], rows = down->ne[1], experts = down->ne[2];
+    return inkling_is_activation(h) && experts <= ORDER_EXPERTS && inkling_is_columns(weights, GGML_TYPE_F32, used, n) &&
+        inkling_is(order, GGML_TYPE_I32, experts_order(n, used, experts).length(), 1) && is_matrix_bank(device, down, ff, rows, experts) &&
+        node->type == GGML_TYPE_F32 && ggml_is_contiguous(node) && node->ne[0] == rows && node->ne[1] == used && node->ne[2] == n && node->ne[3] == 1;
 }
 
 static void down_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     const ggml_tensor * h = node->src[0], * weights = node->src[2], * down = node->src[3];
-    const int64_t n = h->ne[2], shared = node->src[4] != nullptr ? node->src[4]->ne[2] : 0;
     const auto & device = ggml_cuda_info().devices[ctx.device];
-    const experts_order order(n, h->ne[1] - shared, down->ne[2], shared);
-    const halves x(ctx, (const float *) h->data, h->ne[0], h->ne[1]*n);
-    for (int s = 0; s < (shared > 0 ? 2 : 1); s++) {
-        const ggml_tensor * w = node->src[3 + s];
-        auto a  = args_of(x, w, node->src[1], order, true, s > 0);
-        a.slots = int(h->ne[1]);
-        a.x_of  = 1;
-        a.dst   = (float *) node->data;
-        a.weights        = (const float *) weights->data;
-        a.weights_stride = int(weights->nb[1]/weights->nb[0]);
-        matrix_launch<false>(w->type, a, device.nsm, device.smpbo, ctx.stream());
-    }
+    const experts_order order(h->ne[2], h->ne[1], down->ne[2]);
+    const halves x(ctx, (const float *) h->data, h->ne[0], h->ne[1]*h->ne[2]);
+    auto a  = args_of(x, down, node->src[1], order, true);
+    a.slots = int(h->ne[1]);
+    a.x_of  = 1;
+    a.dst   = (float *) node->data;
+    a.weights        = (const float *) weights->data;
+    a.weights_stride = int(weights->nb[1]/weights->nb[0]);
+    matrix_launch<false>(down->type, a, device.nsm, device.smpbo, ctx.stream());
 }
 
 const inkling_fused_op inkling_matrix_down = {306, down_supports, down_compute};

@@ -9,9 +9,9 @@ static_assert(ORDER_EXPERTS <= ORDER_THREADS, "an expert for each thread");
 
 struct order_args {
     const int32_t * ids; // [used, n]
-    int stride, n, used, experts, shared;
+    int stride, n, used, experts;
     int32_t * order;
-    int tiles_at, shared_at, columns_at;
+    int columns_at;
 };
 
 // The sum of x over the threads before this one.
@@ -39,14 +39,14 @@ static __device__ int sum_before(const int x, int * const parts) {
 // on the columns beside it.
 static __global__ void __launch_bounds__(ORDER_THREADS, 1) order_kernel(const __grid_constant__ order_args a) {
     __shared__ int count[ORDER_EXPERTS], next[ORDER_EXPERTS], parts[ORDER_THREADS/WARP_SIZE];
-    const int i = threadIdx.x, slots = a.used + a.shared;
-    matrix_tile * const tiles = (matrix_tile *) (a.order + a.tiles_at), * const shared_tiles = (matrix_tile *) (a.order + a.shared_at);
+    const int i = threadIdx.x;
+    matrix_tile * const tiles = (matrix_tile *) (a.order + experts_order::TILES_AT);
     int32_t * const columns = a.order + a.columns_at;
     const auto expert = [&](int at) { return inkling_expert(a.ids[int64_t(at/a.used)*a.stride + at % a.used], a.experts); };
     if (i < a.experts) {
         count[i] = 0;
     }
-    if (i < experts_order::HEAD) {
+    if (i < experts_order::TILES_AT) {
         a.order[i] = 0;
     }
     __syncthreads();
@@ -62,41 +62,31 @@ static __global__ void __launch_bounds__(ORDER_THREADS, 1) order_kernel(const __
             tiles[first_tile + t] = {i, first + t*TILE_COLUMNS, min(TILE_COLUMNS, mine - t*TILE_COLUMNS), 0};
         }
     }
-    const int each = (a.n + TILE_COLUMNS - 1)/TILE_COLUMNS;
     if (i == ORDER_THREADS - 1) { // behind all experts
         a.order[0] = first_tile + mine_tiles;
-        a.order[1] = a.shared*each;
     }
     __syncthreads();
     for (int at = i; at < a.n*a.used; at += ORDER_THREADS) {
-        columns[atomicAdd(&next[expert(at)], 1)] = at/a.used*slots + at % a.used;
-    }
-    int32_t * const shared_columns = columns + a.n*a.used;
-    for (int at = i; at < a.n*a.shared; at += ORDER_THREADS) {
-        shared_columns[at] = at % a.n*slots + a.used + at/a.n;
-    }
-    for (int t = i; t < a.shared*each; t += ORDER_THREADS) {
-        const int from = t % each*TILE_COLUMNS;
-        shared_tiles[t] = {t/each, a.n*a.used + t/each*a.n + from, min(TILE_COLUMNS, a.n - from), 0};
+        columns[atomicAdd(&next[expert(at)], 1)] = at;
     }
 }
 
-// node: the order; source: ids; arguments: experts, shared experts.
+// node: the order; source: ids; argument: experts.
 static bool order_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * ids = node->src[0];
     const auto & p = inkling_params(node);
-    const int64_t used = ids->ne[0], n = ids->ne[1], experts = p.args[0], shared = p.args[1];
+    const int64_t used = ids->ne[0], n = ids->ne[1], experts = p.args[0];
     return ampere_mma_available(ggml_cuda_info().devices[device].cc) && inkling_is_columns(ids, GGML_TYPE_I32, used, n) &&
-        experts > 0 && experts <= ORDER_EXPERTS && shared >= 0 && n*(used + shared) <= 1 << 26 &&
-        inkling_is(node, GGML_TYPE_I32, experts_order(n, used, experts, shared).length(), 1);
+        experts > 0 && experts <= ORDER_EXPERTS && n*used <= 1 << 26 &&
+        inkling_is(node, GGML_TYPE_I32, experts_order(n, used, experts).length(), 1);
 }
 
 static void order_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
     const ggml_tensor * ids = node->src[0];
     const auto & p = inkling_params(node);
-    const experts_order order(ids->ne[1], ids->ne[0], p.args[0], p.args[1]);
-    const order_args a = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[1]), int(ids->ne[0]), p.args[0], p.args[1],
-        (int32_t *) node->data, int(order.tiles_at(false)), int(order.tiles_at(true)), int(order.columns_at())};
+    const experts_order order(ids->ne[1], ids->ne[0], p.args[0]);
+    const order_args a = {(const int32_t *) ids->data, int(ids->nb[1]/ids->nb[0]), int(ids->ne[1]), int(ids->ne[0]), p.args[0],
+        (int32_t *) node->data, int(order.columns_at())};
     order_kernel<<<1, ORDER_THREADS, 0, ctx.stream()>>>(a);
     CUDA_CHECK(cudaGetLastError());
 }

@@ -1,5 +1,6 @@
 #include "attention.cuh"
 #include "decode.cuh"
+#include "dense.cuh"
 #include "experts.cuh"
 #include "fused.cuh"
 #include "products.cuh"
@@ -14,6 +15,7 @@ static const inkling_fused_op * const inkling_fused_ops[] = {
     &inkling_band_attention, &inkling_band_prefill, // attention.cuh
     &inkling_conv_add_norm, &inkling_qkv, &inkling_router, &inkling_routing, // decode.cuh
     &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
+    &inkling_dense_products, // dense.cuh
     &inkling_experts_order, &inkling_matrix_up, &inkling_matrix_down, &inkling_experts_sum, // experts.cuh
     &inkling_rows, // rows.cuh
 #endif

@@ -5,6 +5,7 @@
 
 #include "matrixweights.cuh"
 #include "mma16.cuh"
+#include "wgmma.cuh"
 
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
 
@@ -14,10 +15,42 @@ constexpr int TILE_COLUMNS = 64;
 constexpr int TILE_WARPS   = 16; // of a block, at most
 constexpr int TILE_DEPTH   = 256; // weights of a row that are in shared memory at a time
 
-// Bytes between columns of a tile of x: 4 lanes read 64 bytes each of two columns at once,
-// so neighbours lie half of all banks apart.
+// A tile of x in shared memory. For wgmma.cuh 64 values of all columns are together; else a column's
+// are, and neighbours lie half of all banks apart, since 4 lanes read 64 bytes each of two columns at once.
 constexpr int TILE_PITCH = TILE_DEPTH*2 + 64;
 constexpr int TILE_X     = TILE_COLUMNS*TILE_PITCH;
+constexpr int TILE_ALIGN = 1024;
+
+static_assert(TILE_X % TILE_ALIGN == 0, "the second stage too");
+
+// Where 8 values of a column are, from a multiple of 8 on.
+static __device__ __forceinline__ int tile_chunk(const int column, const int chunk) {
+#ifdef INKLING_WGMMA
+    return chunk/8*TILE_COLUMNS*128 + column*128 + ((chunk ^ column) & 7)*16;
+#else
+    return column*TILE_PITCH + chunk*16;
+#endif
+}
+
+// The values of a column that lane q of 4 multiplies in group g: of the two fragments one behind the other.
+static __device__ __forceinline__ uint4 tile_fragments(const uint8_t * x, const int column, const int g, const int q) {
+#ifdef INKLING_WGMMA
+    const auto word = [&](const int i) { return *(const uint32_t *) (x + tile_chunk(column, 4*g + i) + 4*q); };
+    return make_uint4(word(0), word(1), word(2), word(3));
+#else
+    return *(const uint4 *) (x + tile_chunk(column, 4*g + q));
+#endif
+}
+
+// Where value i of a row of x is: of a group of 32 lane q of 4 multiplies 8q to 8q+7, which stand in
+// the order of two fragments if wgmma.cuh reads them. Two neighbours stay so.
+static __device__ __forceinline__ int tile_value(const int i) {
+#ifdef INKLING_WGMMA
+    return (i & ~31) + (i & 4)*4 + (i & 2)*4 + (i & 24)/4 + (i & 1);
+#else
+    return i;
+#endif
+}
 
 static_assert(TILE_DEPTH/8 == WARP_SIZE, "a warp copies a column");
 
@@ -51,7 +84,7 @@ template <ggml_type type> struct matrix_stage {
     static constexpr int pitch  = (chunks | 1)*16;
 
     static constexpr int shared(int warps) {
-        return matrix_type<type>::table + 2*(TILE_X + rows(warps));
+        return TILE_ALIGN + matrix_type<type>::table + 2*(TILE_X + rows(warps));
     }
 
     static constexpr __host__ __device__ int rows(int warps) { return warps*32*pitch + 16; } // reads of whole words end behind the last
@@ -138,10 +171,10 @@ static __device__ __forceinline__ void tile_products(const matrix_args & a, cons
                 }
             }
         }
-        uint8_t * const x_to = x_at + (s & 1)*TILE_X + 16*lane;
+        uint8_t * const x_to = x_at + (s & 1)*TILE_X;
         for (int c = warp; c < 8*active; c += warps) {
             const half * const from = columns.source[c];
-            copy16(x_to + c*TILE_PITCH, from != nullptr ? from + s*TILE_DEPTH + 8*lane : a.x, from != nullptr);
+            copy16(x_to + tile_chunk(c, lane), from != nullptr ? from + s*TILE_DEPTH + 8*lane : a.x, from != nullptr);
         }
         copy_commit();
     };
@@ -150,6 +183,9 @@ static __device__ __forceinline__ void tile_products(const matrix_args & a, cons
     fetch(0);
     for (int s = 0; s < stages; s++) {
         copy_wait<0>();
+#ifdef INKLING_WGMMA
+        async_copied();
+#endif
         __syncthreads(); // the stage is there, and all are done with the one before
         if (s + 1 < stages) {
             fetch(s + 1);
@@ -159,18 +195,56 @@ static __device__ __forceinline__ void tile_products(const matrix_args & a, cons
         for (int i = 0; i < 4; i++) {
             rows[i] = w_at + (s & 1)*w_stage + (r + 8*i)*stage::pitch + offset(i, s);
         }
-        const uint8_t * const x = x_at + (s & 1)*TILE_X + r*TILE_PITCH + 16*q;
+        typename matrix_type<type>::kept kept[4];
+        const auto open = [&](const int g) {
+            if (g % matrix_type<type>::span == 0) {
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    matrix_type<type>::open(kept[i], rows[i], g);
+                }
+            }
+        };
+        const uint8_t * const x = x_at + (s & 1)*TILE_X;
+#ifdef INKLING_WGMMA
+        if constexpr (most > 2) { // products of fewer columns are too short to wait for three other warps
+            const uint64_t matrix = async_matrix(x);
+            weights8 w[2][4]; // rows 8 apart, of the group that is multiplied and of the next
+#pragma unroll
+            for (int g = 0; g < TILE_DEPTH/32; g++) {
+                auto & v = w[g % 2];
+                open(g);
+                if (g >= 2) {
+                    async_wait<1>();
+                }
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    matrix_type<type>::read(v[i], kept[i], rows[i], g, q, table);
+                }
+                const uint64_t b = matrix + (g/2*TILE_COLUMNS*128 + g % 2*64)/16;
+                async_begin();
+                multiply_async(acc[0], v[0][0], v[1][0], v[0][1], v[1][1], b);
+                multiply_async(acc[1], v[2][0], v[3][0], v[2][1], v[3][1], b);
+                multiply_async(acc[0], v[0][2], v[1][2], v[0][3], v[1][3], b + 2);
+                multiply_async(acc[1], v[2][2], v[3][2], v[2][3], v[3][3], b + 2);
+                async_commit();
+            }
+            async_wait<0>();
+            async_done(acc);
+            continue;
+        }
+#endif
 #pragma unroll together
         for (int g = 0; g < TILE_DEPTH/32; g++) {
             weights8 w[4]; // 8 rows apart
+            open(g);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                matrix_type<type>::read(w[i], rows[i], g, q, table);
+                matrix_type<type>::read(w[i], kept[i], rows[i], g, q, table);
             }
 #pragma unroll
             for (int n = 0; n < most; n++) {
                 if (2*n < most || n < active) {
-                    const uint4 b = *(const uint4 *) (x + n*8*TILE_PITCH + 64*g);
+                    const uint4 b = tile_fragments(x, 8*n + r, g, q);
                     multiply(acc[0][n], {w[0][0], w[1][0], w[0][1], w[1][1]}, b.x, b.y);
                     multiply(acc[1][n], {w[2][0], w[3][0], w[2][1], w[3][1]}, b.x, b.y);
                     multiply(acc[0][n], {w[0][2], w[1][2], w[0][3], w[1][3]}, b.z, b.w);
@@ -194,7 +268,7 @@ static __global__ void __launch_bounds__(matrix_warps<type>(MOST_SHARED)*WARP_SI
     extern __shared__ __align__(128) uint8_t shared[];
     __shared__ matrix_columns columns;
     const int warps = blockDim.x/WARP_SIZE, warp = threadIdx.x/WARP_SIZE, warp_rows = pairs ? 16 : 32;
-    uint8_t * const x_at = shared + matrix_type<type>::table;
+    uint8_t * const x_at = shared + matrix_type<type>::table + (-shared_address(shared) & (TILE_ALIGN - 1));
     uint8_t * const w_at = x_at + 2*TILE_X + warp*32*stage::pitch; // the warp's; the second stage is all warps' behind
     const uint8_t * const table = shared + threadIdx.x % 16*8;
     if (matrix_type<type>::table > 0) {
@@ -254,15 +328,11 @@ template <ggml_type type, bool pairs>
 static void matrix_launch_type(const matrix_args & a, int sms, size_t shared, cudaStream_t stream) {
     const int rows  = pairs ? 16 : 32;
     const int most  = matrix_warps<type>(std::min(shared, MOST_SHARED));
-    const int warps = std::min(most, (a.rows + rows - 1)/rows);
+    const int warps = std::min(most, (a.rows + 4*rows - 1)/(4*rows)*4); // fours, for wgmma.cuh
     CUDA_SET_SHARED_MEMORY_LIMIT((matrix_kernel<type, pairs>), matrix_stage<type>::shared(most));
     matrix_kernel<type, pairs><<<sms, warps*WARP_SIZE, matrix_stage<type>::shared(warps), stream>>>(a);
     CUDA_CHECK(cudaGetLastError());
 }
-
-// The types that have kernels: X(type) for each.
-#define INKLING_MATRIX_TYPES(X) \
-    X(GGML_TYPE_IQ3_XXS) X(GGML_TYPE_Q4_K) X(GGML_TYPE_Q5_K) X(GGML_TYPE_Q6_K) X(GGML_TYPE_Q3_K) X(GGML_TYPE_Q8_0) X(GGML_TYPE_Q4_0) X(GGML_TYPE_IQ4_XS)
 
 static inline int matrix_warps_of(ggml_type type, size_t shared) {
     switch (type) {

@@ -26,26 +26,41 @@ template <int i> static __device__ __forceinline__ half2 thousands(const uint32_
     return as_half2(inkling_bytes<i == 0 ? 0x4140 : 0x4342>(x, 0x64646464));
 }
 
-// Bytes less offset, times scale, less m.
-template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const float scale, const float m) {
-    const half2 s = __float2half2_rn(scale), minus = __float2half2_rn(-m), from = __float2half2_rn(1024.0f + offset);
-    w[0] = as_bits(__hfma2(__hsub2(thousands<0>(low), from), s, minus));
-    w[1] = as_bits(__hfma2(__hsub2(thousands<1>(low), from), s, minus));
-    w[2] = as_bits(__hfma2(__hsub2(thousands<0>(high), from), s, minus));
-    w[3] = as_bits(__hfma2(__hsub2(thousands<1>(high), from), s, minus));
+// A number below 1024 as 1024 and more, twice.
+static __device__ __forceinline__ half2 both(const uint32_t x) { return as_half2(x*0x00010001u + 0x64006400u); }
+
+// Bytes less offset, times scale, plus m.
+template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const half2 scale, const half2 m) {
+    const half2 from = __float2half2_rn(1024.0f + offset);
+    w[0] = as_bits(__hfma2(__hsub2(thousands<0>(low), from), scale, m));
+    w[1] = as_bits(__hfma2(__hsub2(thousands<1>(low), from), scale, m));
+    w[2] = as_bits(__hfma2(__hsub2(thousands<0>(high), from), scale, m));
+    w[3] = as_bits(__hfma2(__hsub2(thousands<1>(high), from), scale, m));
 }
 
-template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const float scale) {
-    const half2 s = __float2half2_rn(scale), from = __float2half2_rn(1024.0f + offset);
-    w[0] = as_bits(__hmul2(__hsub2(thousands<0>(low), from), s));
-    w[1] = as_bits(__hmul2(__hsub2(thousands<1>(low), from), s));
-    w[2] = as_bits(__hmul2(__hsub2(thousands<0>(high), from), s));
-    w[3] = as_bits(__hmul2(__hsub2(thousands<1>(high), from), s));
+template <int offset> static __device__ __forceinline__ void scaled(weights8 & w, const uint32_t low, const uint32_t high, const half2 scale) {
+    const half2 from = __float2half2_rn(1024.0f + offset);
+    w[0] = as_bits(__hmul2(__hsub2(thousands<0>(low), from), scale));
+    w[1] = as_bits(__hmul2(__hsub2(thousands<1>(low), from), scale));
+    w[2] = as_bits(__hmul2(__hsub2(thousands<0>(high), from), scale));
+    w[3] = as_bits(__hmul2(__hsub2(thousands<1>(high), from), scale));
 }
 
-// How a type is read: bytes of 256 weights, and the weights of quarter q of group g of
-// them. at is aligned to 2 bytes, and to 8 or 16 if bytes are a multiple of these.
+// How a type is read: bytes of 256 weights; what is read once for the next span of their 8
+// groups, of which g is the first; and the weights of quarter q of group g. at is aligned to 2
+// bytes, and to 8 or 16 if bytes are a multiple of these.
 template <ggml_type type> struct matrix_type;
+
+// Of types that have nothing to keep.
+struct matrix_nothing {
+    static constexpr int span = 8;
+    struct kept {};
+    static __device__ __forceinline__ void open(kept &, const uint8_t *, const int) {}
+};
+
+// The types that there are: X(type) for each.
+#define INKLING_MATRIX_TYPES(X) \
+    X(GGML_TYPE_IQ3_XXS) X(GGML_TYPE_Q4_K) X(GGML_TYPE_Q5_K) X(GGML_TYPE_Q6_K) X(GGML_TYPE_Q3_K) X(GGML_TYPE_Q8_0) X(GGML_TYPE_Q4_0) X(GGML_TYPE_IQ4_XS)
 
 // Magnitudes of IQ3_XXS, a quarter of them: four halves of each of 256 codes, once for every lane of half a
 // warp, since reads of 8 bytes are served by halves. Lanes get the place of their own.
@@ -60,13 +75,15 @@ static __device__ __forceinline__ void fill_magnitudes(uint8_t * table) {
 }
 
 template <> struct matrix_type<GGML_TYPE_IQ3_XXS> {
-    static constexpr int bytes = 98, table = MAGNITUDES_BYTES;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t * table) {
+    static constexpr int bytes = 98, table = MAGNITUDES_BYTES, span = 8;
+    struct kept { half2 d; };
+    static __device__ __forceinline__ void open(kept & of, const uint8_t * at, const int) { of.d = __half2half2(*(const half *) at); }
+    static __device__ __forceinline__ void read(weights8 & w, const kept & of, const uint8_t * at, const int g, const int q, const uint8_t * table) {
         const uint32_t codes = *(const uint16_t *) (at + 2 + 8*g + 2*q);
         const uint16_t * words = (const uint16_t *) (at + 66 + 4*g);
         const uint32_t aux = words[0] | uint32_t(words[1]) << 16;
         const uint2 a = *(const uint2 *) (table + (codes & 255)*128), b = *(const uint2 *) (table + (codes >> 8)*128);
-        const half2 s = __float2half2_rn(inkling_half(at)*(1.0f + 2.0f*(aux >> 28)));
+        const half2 odd = __hfma2(both(aux >> 28), __float2half2_rn(2.0f), __float2half2_rn(-2047.0f)), s = __hmul2(of.d, odd);
         // signs of 8 weights from 7 bits, of which the eighth makes their number even; each is
         // moved to the sign of its half
         const uint32_t seven = aux >> 7*q & 127, signs = seven | (__popc(seven) & 1) << 7;
@@ -77,79 +94,98 @@ template <> struct matrix_type<GGML_TYPE_IQ3_XXS> {
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q4_K> {
-    static constexpr int bytes = 144, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
-        const uint2 v = *(const uint2 *) (at + 16 + 32*(g / 2) + 8*q);
-        inkling_group scales;
-        inkling_k_scales(scales, at, g);
-        scaled<0>(w, v.x >> 4*(g % 2) & 0x0F0F0F0F, v.y >> 4*(g % 2) & 0x0F0F0F0F, scales.d0, scales.m);
+// Scales and minima of 4 of the 8 groups of Q4_K and Q5_K, whose blocks begin alike: d, dmin and 12
+// bytes of 6-bit numbers.
+struct matrix_k_scales {
+    static constexpr int span = 4;
+    struct kept {
+        half2 dm;
+        uint32_t scale, min; // a byte each
+    };
+    static __device__ __forceinline__ void open(kept & of, const uint8_t * at, const int g) {
+        const uint4 head = *(const uint4 *) at;
+        of.dm    = as_half2(head.x);
+        of.scale = g < 4 ? head.y & 0x3F3F3F3F : (head.w & 0x0F0F0F0F)      | (head.y >> 2 & 0x30303030);
+        of.min   = g < 4 ? head.z & 0x3F3F3F3F : (head.w >> 4 & 0x0F0F0F0F) | (head.z >> 2 & 0x30303030);
+    }
+    static __device__ __forceinline__ void scaled_less(weights8 & w, const uint32_t low, const uint32_t high, const kept & of, const int g) {
+        const uint32_t pair = (of.scale >> 8*(g % 4) & 63) | (of.min >> 8*(g % 4) & 63) << 16;
+        const half2 sm = __hmul2(of.dm, __hsub2(as_half2(pair | 0x64006400), __float2half2_rn(1024.0f)));
+        scaled<0>(w, low, high, __low2half2(sm), __hneg2(__high2half2(sm)));
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q5_K> {
+template <> struct matrix_type<GGML_TYPE_Q4_K> : matrix_k_scales {
+    static constexpr int bytes = 144, table = 0;
+    static __device__ __forceinline__ void read(weights8 & w, const kept & of, const uint8_t * at, const int g, const int q, const uint8_t *) {
+        const uint2 v = *(const uint2 *) (at + 16 + 32*(g / 2) + 8*q);
+        scaled_less(w, v.x >> 4*(g % 2) & 0x0F0F0F0F, v.y >> 4*(g % 2) & 0x0F0F0F0F, of, g);
+    }
+};
+
+template <> struct matrix_type<GGML_TYPE_Q5_K> : matrix_k_scales {
     static constexpr int bytes = 176, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static __device__ __forceinline__ void read(weights8 & w, const kept & of, const uint8_t * at, const int g, const int q, const uint8_t *) {
         const uint2 high = *(const uint2 *) (at + 16 + 8*q), v = *(const uint2 *) (at + 48 + 32*(g / 2) + 8*q);
-        inkling_group scales;
-        inkling_k_scales(scales, at, g);
-        scaled<0>(w, (v.x >> 4*(g % 2) & 0x0F0F0F0F) | (high.x >> g << 4 & 0x10101010), (v.y >> 4*(g % 2) & 0x0F0F0F0F) | (high.y >> g << 4 & 0x10101010),
-            scales.d0, scales.m);
+        scaled_less(w, (v.x >> 4*(g % 2) & 0x0F0F0F0F) | (high.x >> g << 4 & 0x10101010), (v.y >> 4*(g % 2) & 0x0F0F0F0F) | (high.y >> g << 4 & 0x10101010), of, g);
     }
 };
 
 template <> struct matrix_type<GGML_TYPE_Q6_K> {
-    static constexpr int bytes = 210, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static constexpr int bytes = 210, table = 0, span = 8;
+    struct kept { half2 d; };
+    static __device__ __forceinline__ void open(kept & of, const uint8_t * at, const int) { of.d = __half2half2(*(const half *) (at + 208)); }
+    static __device__ __forceinline__ void read(weights8 & w, const kept & of, const uint8_t * at, const int g, const int q, const uint8_t *) {
         const int half = g / 4, part = g % 4; // of 128 weights
         int v[2], high[2];
         inkling_words(at + 64*half + 32*(part % 2) + 8*q, v);
         inkling_words(at + 128 + 32*half + 8*q, high);
-        const float d = inkling_half(at + 208)*int8_t(at[192 + 2*g + q/2]);
-        scaled<32>(w, (v[0] >> 4*(part / 2) & 0x0F0F0F0F) | (high[0] >> 2*part << 4 & 0x30303030), (v[1] >> 4*(part / 2) & 0x0F0F0F0F) | (high[1] >> 2*part << 4 & 0x30303030), d);
+        const half2 scale = __hsub2(both(at[192 + 2*g + q/2] ^ 128), __float2half2_rn(1024.0f + 128.0f));
+        scaled<32>(w, (v[0] >> 4*(part / 2) & 0x0F0F0F0F) | (high[0] >> 2*part << 4 & 0x30303030), (v[1] >> 4*(part / 2) & 0x0F0F0F0F) | (high[1] >> 2*part << 4 & 0x30303030),
+            __hmul2(of.d, scale));
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q3_K> {
+template <> struct matrix_type<GGML_TYPE_Q3_K> : matrix_nothing {
     static constexpr int bytes = 110, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static __device__ __forceinline__ void read(weights8 & w, const kept &, const uint8_t * at, const int g, const int q, const uint8_t *) {
         int v[2], high[2];
         inkling_words(at + 32 + 32*(g / 4) + 8*q, v);
         inkling_words(at + 8*q, high);
         const int i = 2*g + q/2; // of 16 scales of 6 bits
         const int scale = int(at[96 + i % 8] >> 4*(i / 8) & 15) + 16*int(at[104 + i % 4] >> 2*(i / 4) & 3) - 32;
         scaled<4>(w, (v[0] >> 2*(g % 4) & 0x03030303) | (high[0] >> g << 2 & 0x04040404), (v[1] >> 2*(g % 4) & 0x03030303) | (high[1] >> g << 2 & 0x04040404),
-            inkling_half(at + 108)*scale);
+            __float2half2_rn(inkling_half(at + 108)*scale));
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q8_0> {
+template <> struct matrix_type<GGML_TYPE_Q8_0> : matrix_nothing {
     static constexpr int bytes = 8*34, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static __device__ __forceinline__ void read(weights8 & w, const kept &, const uint8_t * at, const int g, const int q, const uint8_t *) {
         int v[2];
         inkling_words(at + 34*g + 2 + 8*q, v);
-        scaled<128>(w, v[0] ^ 0x80808080, v[1] ^ 0x80808080, inkling_half(at + 34*g));
+        scaled<128>(w, v[0] ^ 0x80808080, v[1] ^ 0x80808080, __half2half2(*(const half *) (at + 34*g)));
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q4_0> {
+template <> struct matrix_type<GGML_TYPE_Q4_0> : matrix_nothing {
     static constexpr int bytes = 8*18, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static __device__ __forceinline__ void read(weights8 & w, const kept &, const uint8_t * at, const int g, const int q, const uint8_t *) {
         int v[2];
         inkling_words(at + 18*g + 2 + 8*(q % 2), v);
-        scaled<8>(w, v[0] >> 4*(q / 2) & 0x0F0F0F0F, v[1] >> 4*(q / 2) & 0x0F0F0F0F, inkling_half(at + 18*g));
+        scaled<8>(w, v[0] >> 4*(q / 2) & 0x0F0F0F0F, v[1] >> 4*(q / 2) & 0x0F0F0F0F, __half2half2(*(const half *) (at + 18*g)));
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_IQ4_XS> {
+template <> struct matrix_type<GGML_TYPE_IQ4_XS> : matrix_nothing {
     static constexpr int bytes = 136, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const uint8_t * at, const int g, const int q, const uint8_t *) {
+    static __device__ __forceinline__ void read(weights8 & w, const kept &, const uint8_t * at, const int g, const int q, const uint8_t *) {
         const uint2 v = *(const uint2 *) (at + 8 + 16*g + 8*(q % 2)), head = *(const uint2 *) at;
         int low[2], high[2];
         inkling_iq4(v.x, low[0], high[0]);
         inkling_iq4(v.y, low[1], high[1]);
         const int scale = int((head.y >> 4*g & 15) | (head.x >> (16 + 2*g) & 3) << 4) - 32;
-        scaled<128>(w, (q < 2 ? low[0] : high[0]) ^ 0x80808080, (q < 2 ? low[1] : high[1]) ^ 0x80808080, inkling_half(at)*scale);
+        scaled<128>(w, (q < 2 ? low[0] : high[0]) ^ 0x80808080, (q < 2 ? low[1] : high[1]) ^ 0x80808080, __float2half2_rn(inkling_half(at)*scale));
     }
 };
 

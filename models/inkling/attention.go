@@ -38,11 +38,10 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 	n, seqs, nHead := int64(st.N), int64(st.Seqs), int64(st.nHead)
 	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
 
-	q = g.RMSNorm(g.Reshape(g.MulMat(w.Q, a), dh, nHead, n, seqs), w.QNorm, st.eps)
+	qProj, kv, r := projections(g, w, i, a)
+	q = g.RMSNorm(g.View(qProj, [4]int64{dh, nHead, n, seqs}, 4*dh, qProj.Stride(1), n*qProj.Stride(1), 0), w.QNorm, st.eps)
 	g.Tap(q, "q", i)
-	kProj := g.MulMat(w.K, a)
-	g.Tap(kProj, "k_proj", i)
-	kv := st.conv(g, g.Concat(kProj, g.MulMat(w.V, a), 0), w.kvConv, st.s.layers[i].kvConv) // before the norm
+	kv = st.conv(g, kv, w.kvConv, st.s.layers[i].kvConv) // before the norm
 	k, v = g.Cols(kv, 0, dh*hkv), g.Cols(kv, dh*hkv, dh*hkv)
 	g.Tap(k, "k_sconv", i)
 	g.Tap(v, "v", i)
@@ -51,7 +50,6 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 	}
 	k, v = g.RMSNorm(split(k), w.KNorm, st.eps), split(v)
 	g.Tap(k, "k", i)
-	r = g.MulMat(w.R, a)
 	g.Tap(r, "r", i)
 
 	if st.tau != nil && !st.sliding[i] { // content and bias alike
@@ -59,6 +57,22 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 		r = g.Mul(r, st.tau)
 	}
 	return q, g.Reshape(r, dRel, nHead, n, seqs), g.Permute(k, 0, 2, 1, 3), g.Permute(v, 0, 2, 1, 3)
+}
+
+// projections are the products of a layer's attention with its rows.
+//
+//	a:  [n_embd, n]
+//	q:  [head_dim*n_head, n]        rows may have gaps between them
+//	kv: [2*head_dim*n_head_kv, n]   keys before values
+//	r:  [d_rel*n_head, n]
+func projections(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, kv, r *binding.Tensor) {
+	nq, nkv := w.Q.Dim(1), w.K.Dim(1)+w.V.Dim(1)
+	if y, ok := op.FusedProducts(g, a, w.Q, w.K, w.V, w.R); ok {
+		return g.Cols(y, 0, nq), g.Cont(g.Cols(y, nq, nkv)), g.Cont(g.Cols(y, nq+nkv, w.R.Dim(1)))
+	}
+	k := g.MulMat(w.K, a)
+	g.Tap(k, "k_proj", i)
+	return g.MulMat(w.Q, a), g.Concat(k, g.MulMat(w.V, a), 0), g.MulMat(w.R, a)
 }
 
 // conv is a short convolution over rows of all sequences.

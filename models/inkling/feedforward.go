@@ -51,12 +51,24 @@ func (st *step) route(g *binding.Graph, w *layer, i int, b *binding.Tensor) (ids
 //
 //	res: [n_embd, n]
 func swiGLU(g *binding.Graph, d *dense, b *binding.Tensor) *binding.Tensor {
-	y, ok := op.FusedProducts(g, b, d.Gate, d.Up)
+	h, ok := fusedGates(g, d.Gate, d.Up, b)
 	if !ok {
 		return layers.SwiGLU(g, d.Gate, d.Up, d.Down, b)
 	}
-	ff := d.Gate.Dim(1)
-	return product(g, d.Down, g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff)))
+	return product(g, d.Down, h)
+}
+
+// fusedGates is silu(gate b)·up b, if both products are one node on the layer's device.
+//
+//	gate, up: [n_embd, n_ff]
+//	res:      [n_ff, n]
+func fusedGates(g *binding.Graph, gate, up, b *binding.Tensor) (*binding.Tensor, bool) {
+	y, ok := op.FusedProducts(g, b, gate, up)
+	if !ok {
+		return nil, false
+	}
+	ff := gate.Dim(1)
+	return g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff)), true
 }
 
 // sharedExperts is Σ_s weight_s·down_s(silu(gate_s b)·up_s b) over the experts that every row uses.
@@ -69,9 +81,12 @@ func (st *step) sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tens
 	embd, n := b.Dim(0), b.Dim(1)
 	ff, ns := m.GateShex.Dim(1), m.GateShex.Dim(2)
 	// The banks are contiguous, so that one product serves all shared experts.
-	gate := g.MulMat(g.Reshape(m.GateShex, embd, ff*ns), b)
-	up := g.MulMat(g.Reshape(m.UpShex, embd, ff*ns), b)
-	h := g.Reshape(g.SwiGLUSplit(gate, up), ff, ns, n)
+	gate, up := g.Reshape(m.GateShex, embd, ff*ns), g.Reshape(m.UpShex, embd, ff*ns)
+	h, ok := fusedGates(g, gate, up, b)
+	if !ok {
+		h = g.SwiGLUSplit(g.MulMat(gate, b), g.MulMat(up, b))
+	}
+	h = g.Reshape(h, ff, ns, n)
 	if n > 1 {
 		h = g.Cont(g.Permute(h, 0, 2, 1, 3))
 	}
