@@ -7,6 +7,7 @@ package devices
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/inkling-go/inkling/binding"
@@ -76,6 +77,11 @@ func (c *Choice) Open(threads int) (*binding.Backend, error) {
 		return binding.NewBackend(c.Devices[0], threads)
 	}
 	return binding.NewBackends(c.Devices, threads)
+}
+
+// Fuses reports whether one of the devices has operations of this project.
+func (c *Choice) Fuses() bool {
+	return slices.ContainsFunc(c.Devices, binding.Device.Fuses)
 }
 
 // String is the layout in a line for people.

@@ -34,7 +34,7 @@ type Options struct {
 	Threads int           // CPU threads; 0: one per physical core
 	Context int           // positions; 0: DefaultContext
 	Batch   int           // upper bound of UBatch, as other programs of the field have it; 0: 2048
-	UBatch  int           // prompt rows in one graph; 0: 512
+	UBatch  int           // prompt rows in one graph; 0: 512, and Batch on GPUs that have room for them
 	KV      binding.DType // type of keys and values in the cache
 	NoMmap  bool
 	Devices devices.Options // where to compute; zero: on the GPUs that are there, or the CPU
@@ -54,7 +54,7 @@ func (o *Options) setDefaults() error {
 		name string
 		v    *int
 		def  int
-	}{{"threads", &o.Threads, machine.Cores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 512}, {"parallel", &o.Parallel, 1}, {"queue", &o.Queue, 64}} {
+	}{{"threads", &o.Threads, machine.Cores()}, {"batch-size", &o.Batch, 2048}, {"ubatch-size", &o.UBatch, 0}, {"parallel", &o.Parallel, 1}, {"queue", &o.Queue, 64}} {
 		if *n.v < 0 {
 			return fmt.Errorf("%s: %d is negative", n.name, *n.v)
 		}
@@ -77,7 +77,6 @@ func (o *Options) setDefaults() error {
 	if o.CacheRAM == 0 {
 		o.CacheRAM = DefaultCacheRAM
 	}
-	o.UBatch = min(o.UBatch, o.Batch)
 	return o.checkDraft()
 }
 
@@ -89,6 +88,8 @@ type Engine struct {
 	mtp      *models.File // nil without
 	choice   *devices.Choice
 	be       *binding.Backend
+	rows     int // of a prompt in one graph
+	rowsBusy int // likewise, while other sequences wait for their next tokens
 	model    models.Model
 	proj     models.Projector // nil without
 	vocab    *token.Vocab
@@ -236,7 +237,7 @@ func (e *Engine) Memory(ctx context.Context) (m Memory, err error) {
 
 func (e *Engine) memory() (Memory, error) {
 	m := Memory{Weights: e.model.WeightBytes(), Cache: e.cache.Bytes(), Saved: e.sched.bytes()}
-	for _, rows := range []int{1, e.opt.UBatch} { // their graphs are kept side by side
+	for _, rows := range []int{1, e.rows} { // their graphs are kept side by side
 		n, err := e.model.ComputeBytes(e.cache, rows)
 		if err != nil {
 			return Memory{}, err

@@ -232,10 +232,21 @@ func (s *scheduler) reuse(served []mediaRows) {
 	}
 }
 
+// chunkRows is how many rows of a prompt are computed at once: not the most while other
+// sequences wait for their next tokens.
+func (s *scheduler) chunkRows() int {
+	for i := range s.slots {
+		if t := s.slots[i].t; t != nil && t.decoding() {
+			return s.e.rowsBusy
+		}
+	}
+	return s.e.rows
+}
+
 // chunk does the next piece of a prompt. Media are encoded one in a step.
 func (s *scheduler) chunk(t *task) {
 	first := len(t.slot.fed.ids)
-	end := min(first+s.e.opt.UBatch, t.n)
+	end := min(first+s.chunkRows(), t.n)
 	if t.branch > first {
 		end = min(end, t.branch)
 	}

@@ -38,7 +38,7 @@ func serveFlags() []cli.Flag {
 		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "compute with `N` threads", DefaultText: "one per core"},
 		&cli.IntFlag{Name: "ctx-size", Aliases: []string{"c"}, Usage: "give each request room for `N` tokens of prompt and answer", DefaultText: fmt.Sprintf("the model's, at most %d", engine.DefaultContext)},
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "upper bound `N` of --ubatch-size", DefaultText: "2048"},
-		&cli.IntFlag{Name: "ubatch-size", Usage: "compute `N` tokens of prompts at a time", DefaultText: "512"},
+		&cli.IntFlag{Name: "ubatch-size", Usage: "compute `N` tokens of prompts at a time", DefaultText: "512, on CUDA up to --batch-size"},
 		&cli.StringFlag{Name: "kv", Value: "f16", Usage: "`TYPE` of keys and values in the cache: f32, f16, bf16, q8_0"},
 		&cli.BoolFlag{Name: "no-mmap", Usage: "copy the weights into memory and do not map the file"},
 
