@@ -41,8 +41,7 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 // FusedExperts is Σ_j weight_j·down_j(silu(gate_j x)·up_j x) over the chosen experts
 // and behind them the shared ones, on devices that have kernels. Few rows are rounded
 // to 8 bits, and each reads the experts that it chose; many are rounded to F16, and an
-// expert is read for all that chose it: of shared experts that would be a dense product,
-// which is not done here.
+// expert is read for all that chose it, a shared one by dense products.
 //
 //	x:            [n_embd, n]              F32, contiguous
 //	ids:          [n_used, n]              I32, rows contiguous
@@ -62,10 +61,7 @@ func FusedExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upS
 		return nil, false
 	}
 	if n > maxFusedChoices {
-		if gateSh != nil {
-			return nil, false
-		}
-		return manyExperts(g, x, ids, weights, gate, up, down)
+		return manyExperts(g, x, ids, weights, gate, up, down, gateSh, upSh, downSh)
 	}
 	src, shared := []*binding.Tensor{x, ids, gate, up}, int64(0)
 	if gateSh != nil {
@@ -92,7 +88,7 @@ const (
 
 // manyExperts is FusedExperts of many rows: they are sorted by expert, and their products
 // weighted and added up.
-func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down *binding.Tensor) (*binding.Tensor, bool) {
+func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down, gateSh, upSh, downSh *binding.Tensor) (*binding.Tensor, bool) {
 	n, used, experts := x.Dim(1), ids.Dim(0), gate.Dim(2)
 	tiles := min(experts, n*used) + n*used/tileColumns
 	order := g.Fused(binding.FusedExpertsOrder, binding.I32, [4]int64{orderHead + 4*tiles + n*used, 1, 1, 1}, []binding.Arg{binding.Arg(experts)}, ids)
@@ -100,7 +96,15 @@ func manyExperts(g *binding.Graph, x, ids, weights, gate, up, down *binding.Tens
 	if !g.Supports(order) || !g.Supports(h) {
 		return nil, false
 	}
-	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), used, n, 1}, nil, h, order, weights, down)
-	sum := g.Fused(binding.FusedExpertsSum, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, y)
+	y := g.Fused(binding.FusedMatrixDown, binding.F32, [4]int64{down.Dim(1), used, n, 1}, nil, h, order, g.Cols(weights, 0, used), down)
+	parts := []*binding.Tensor{y}
+	if gateSh != nil {
+		z := SharedExperts(g, x, gateSh, upSh, downSh)
+		if !g.Supports(z) {
+			return nil, false
+		}
+		parts = append(parts, z, g.Cols(weights, used, gateSh.Dim(2)))
+	}
+	sum := g.Fused(binding.FusedExpertsSum, binding.F32, [4]int64{down.Dim(1), n, 1, 1}, nil, parts...)
 	return sum, g.Supports(y) && g.Supports(sum)
 }

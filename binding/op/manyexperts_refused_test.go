@@ -31,7 +31,7 @@ func TestManyExpertsRefused(t *testing.T) {
 			{"gate and up F16", func(c *refusedExperts) { c.gate, c.up = binding.F16, binding.F16 }, false},
 			{"down F16", func(c *refusedExperts) { c.down = binding.F16 }, false},
 			{"gate and up of different types", func(c *refusedExperts) { c.up = q6K }, false},
-			{"shared experts", func(c *refusedExperts) { c.shared = 1 }, false},
+			{"shared experts, of any type", func(c *refusedExperts) { c.shared, c.sh = 1, q5_0 }, true},
 			{"rows of x with gaps", func(c *refusedExperts) { c.xGap = 4 }, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestManyExpertsRefused(t *testing.T) {
 // refusedExperts is a layer whose parts need not fit the kernels.
 type refusedExperts struct {
 	k, ff, embd, experts, shared, xGap int64
-	gate, up, down                     binding.DType
+	gate, up, down, sh                 binding.DType
 }
 
 // fused reports whether FusedExperts takes the layer for more than a few rows. Its tensors are declared
@@ -70,7 +70,7 @@ func (c refusedExperts) fused(t *testing.T, be *binding.Backend) bool {
 	gate, up, down := bank("gate", c.gate, c.k, c.ff, c.experts), bank("up", c.up, c.k, c.ff, c.experts), bank("down", c.down, c.ff, c.embd, c.experts)
 	var gateSh, upSh, downSh *binding.Tensor
 	if c.shared > 0 {
-		gateSh, upSh, downSh = bank("gate_sh", c.gate, c.k, c.ff, c.shared), bank("up_sh", c.up, c.k, c.ff, c.shared), bank("down_sh", c.down, c.ff, c.embd, c.shared)
+		gateSh, upSh, downSh = bank("gate_sh", c.sh, c.k, c.ff, c.shared), bank("up_sh", c.sh, c.k, c.ff, c.shared), bank("down_sh", c.sh, c.ff, c.embd, c.shared)
 	}
 	_, ok := FusedExperts(b.g, x, b.g.Input("ids", binding.I32, used, n), b.g.Input("weights", binding.F32, used+c.shared, n), gate, up, down, gateSh, upSh, downSh)
 	return ok

@@ -93,30 +93,57 @@ static void order_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
 
 const inkling_fused_op inkling_experts_order = {304, order_supports, order_compute};
 
-// dst [rows, n] is the sum of y [rows, slots, n] over slots, in their order.
-static __global__ void slots_sum_kernel(const float4 * __restrict__ y, float4 * __restrict__ dst, const int quads, const int slots) {
+// dst [rows, n] is the sum of y [rows, slots, n] over slots, in their order, and of weights [shared, n]
+// times z [rows, n, shared].
+struct sum_args {
+    const float4 * y, * z;
+    const float  * weights;
+    float4 * dst;
+    int quads, slots, shared, n, weights_stride;
+};
+
+static __global__ void slots_sum_kernel(const __grid_constant__ sum_args a) {
     const int i = blockIdx.x*blockDim.x + threadIdx.x;
-    if (i >= quads) {
+    if (i >= a.quads) {
         return;
     }
     const int64_t t = blockIdx.y;
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    for (int s = 0; s < slots; s++) {
-        const float4 v = y[(t*slots + s)*quads + i];
+    for (int s = 0; s < a.slots; s++) {
+        const float4 v = a.y[(t*a.slots + s)*a.quads + i];
         sum.x += v.x; sum.y += v.y; sum.z += v.z; sum.w += v.w;
     }
-    dst[t*quads + i] = sum;
+    for (int s = 0; s < a.shared; s++) {
+        const float4 v = a.z[(int64_t(s)*a.n + t)*a.quads + i];
+        const float w = a.weights[t*a.weights_stride + s];
+        sum.x += w*v.x; sum.y += w*v.y; sum.z += w*v.z; sum.w += w*v.w;
+    }
+    a.dst[t*a.quads + i] = sum;
 }
 
+// node: the sum; sources: y and, where experts are shared, z and weights.
 static bool sum_supports(int, const ggml_tensor * node) {
-    const ggml_tensor * y = node->src[0];
-    return inkling_is_activation(y) && y->ne[0] % 4 == 0 && y->ne[2] <= 65535 && inkling_is(node, GGML_TYPE_F32, y->ne[0], y->ne[2]);
+    const ggml_tensor * y = node->src[0], * z = node->src[1], * weights = node->src[2];
+    const int64_t rows = y->ne[0], n = y->ne[2];
+    return inkling_is_activation(y) && rows % 4 == 0 && n <= 65535 && inkling_is(node, GGML_TYPE_F32, rows, n) &&
+        (z == nullptr || (inkling_is_activation(z) && z->ne[0] == rows && z->ne[1] == n && weights != nullptr && inkling_is_columns(weights, GGML_TYPE_F32, z->ne[2], n)));
 }
 
 static void sum_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
-    const ggml_tensor * y = node->src[0];
-    const int quads = int(y->ne[0]/4);
-    slots_sum_kernel<<<dim3((quads + 255)/256, y->ne[2]), 256, 0, ctx.stream()>>>((const float4 *) y->data, (float4 *) node->data, quads, int(y->ne[1]));
+    const ggml_tensor * y = node->src[0], * z = node->src[1], * weights = node->src[2];
+    sum_args a = {};
+    a.y     = (const float4 *) y->data;
+    a.dst   = (float4 *) node->data;
+    a.quads = int(y->ne[0]/4);
+    a.slots = int(y->ne[1]);
+    a.n     = int(y->ne[2]);
+    if (z != nullptr) {
+        a.z       = (const float4 *) z->data;
+        a.shared  = int(z->ne[2]);
+        a.weights = (const float *) weights->data;
+        a.weights_stride = int(weights->nb[1]/weights->nb[0]);
+    }
+    slots_sum_kernel<<<dim3((a.quads + 255)/256, a.n), 256, 0, ctx.stream()>>>(a);
     CUDA_CHECK(cudaGetLastError());
 }
 

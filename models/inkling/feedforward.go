@@ -22,7 +22,7 @@ func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor
 	}
 	routed := layers.Experts(g, m.Gate, m.Up, m.Down, b, ids, g.Cols(weights, 0, int64(k)))
 	g.Tap(routed, "experts", i)
-	shared := st.sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
+	shared := sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
 	g.Tap(shared, "shared", i)
 	g.Expand(shared) // before the routed ones: see layers.Experts
 	return g.Add(routed, shared)
@@ -51,45 +51,19 @@ func (st *step) route(g *binding.Graph, w *layer, i int, b *binding.Tensor) (ids
 //
 //	res: [n_embd, n]
 func swiGLU(g *binding.Graph, d *dense, b *binding.Tensor) *binding.Tensor {
-	h, ok := fusedGates(g, d.Gate, d.Up, b)
-	if !ok {
+	if !g.Device().Fuses() {
 		return layers.SwiGLU(g, d.Gate, d.Up, d.Down, b)
 	}
-	return product(g, d.Down, h)
-}
-
-// fusedGates is silu(gate b)·up b, if both products are one node on the layer's device.
-//
-//	gate, up: [n_embd, n_ff]
-//	res:      [n_ff, n]
-func fusedGates(g *binding.Graph, gate, up, b *binding.Tensor) (*binding.Tensor, bool) {
-	y, ok := op.FusedProducts(g, b, gate, up)
-	if !ok {
-		return nil, false
-	}
-	ff := gate.Dim(1)
-	return g.SwiGLUSplit(g.Cols(y, 0, ff), g.Cols(y, ff, ff)), true
+	return product(g, d.Down, op.GateUp(g, d.Gate, d.Up, b))
 }
 
 // sharedExperts is Σ_s weight_s·down_s(silu(gate_s b)·up_s b) over the experts that every row uses.
 //
 //	weights: [n_shared, n]
-func (st *step) sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tensor) *binding.Tensor {
+func sharedExperts(g *binding.Graph, m *moe, b, weights *binding.Tensor) *binding.Tensor {
 	if g.OwnExperts(m.GateShex, m.UpShex, m.DownShex) {
 		return g.Experts(m.GateShex, m.UpShex, m.DownShex, b, nil, weights)
 	}
-	embd, n := b.Dim(0), b.Dim(1)
-	ff, ns := m.GateShex.Dim(1), m.GateShex.Dim(2)
-	// The banks are contiguous, so that one product serves all shared experts.
-	gate, up := g.Reshape(m.GateShex, embd, ff*ns), g.Reshape(m.UpShex, embd, ff*ns)
-	h, ok := fusedGates(g, gate, up, b)
-	if !ok {
-		h = g.SwiGLUSplit(g.MulMat(gate, b), g.MulMat(up, b))
-	}
-	h = g.Reshape(h, ff, ns, n)
-	if n > 1 {
-		h = g.Cont(g.Permute(h, 0, 2, 1, 3))
-	}
-	y := g.MulMat(m.DownShex, g.Reshape(h, ff, n, ns)) // [n_embd, n, n_shared]
+	y := op.SharedExperts(g, b, m.GateShex, m.UpShex, m.DownShex)
 	return layers.WeightedSum(g, g.Permute(y, 0, 2, 1, 3), weights)
 }
