@@ -43,7 +43,6 @@ var belowCmd = []string{"", "binding", "convert", "ggml", "internal", "models"}
 var rooms = []room{
 	{"ggml", nil},
 	{"binding", []string{"ggml"}},
-	{"binding/devicetest", []string{"binding"}},
 
 	{"internal/gguf", formats},
 	{"internal/mapped", formats},
@@ -92,17 +91,17 @@ var rooms = []room{
 
 // forTests is what the tests of every room may import beyond their room's own
 // list: a test of a model begins with a checkpoint.
-var forTests = append([]string{"binding/devicetest", "convert", "internal/tinymodel"}, formats...)
+var forTests = append([]string{"convert", "internal/tinymodel"}, formats...)
 
 // forTestsOf is what the tests of one room may import besides: a server is tried
 // with models, whose architectures register themselves.
 var forTestsOf = map[string][]string{"internal/server": {"models"}}
 
 // testOnly are imported by tests alone.
-var testOnly = []string{"binding/devicetest", "internal/testutil", "internal/tinymodel"}
+var testOnly = []string{"internal/testutil", "internal/tinymodel"}
 
 // withCgo lists the packages, not rooms, that may import "C".
-var withCgo = []string{"binding", "binding/devicetest", "ggml"}
+var withCgo = []string{"binding", "ggml"}
 
 // confined says which rooms may import a foreign module. Only through these
 // does the tree depend on it, so that it can be exchanged there.
@@ -186,7 +185,7 @@ func TestLayersFindViolations(t *testing.T) {
 		{
 			name: "cgo below binding",
 			pkg:  listed{ImportPath: m + "binding/op", Imports: []string{"C"}},
-			want: []string{`binding/op imports "C": only binding, binding/devicetest, ggml may`},
+			want: []string{`binding/op imports "C": only binding, ggml may`},
 		},
 		{
 			name: "a command is imported",

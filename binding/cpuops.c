@@ -26,7 +26,6 @@ const char * inkling_cpu_op_name(const struct ggml_tensor * t) {
     if (t->op != GGML_OP_CUSTOM) return NULL;
     if (p.fun == (void *) inkling_compute_band_softmax) return "BAND_SOFT_MAX";
     if (p.fun == (void *) inkling_compute_table_conv) return "TABLE_CONV";
-    if (p.fun == (void *) inkling_compute_bring) return "BRING";
     if (p.fun == (void *) inkling_compute_product) return "PRODUCT";
     if (p.fun == (void *) inkling_compute_experts) return "EXPERTS";
     return NULL;

@@ -16,14 +16,7 @@ struct ggml_tensor * inkling_band_softmax(struct ggml_context * ctx, enum ggml_t
 struct ggml_tensor * inkling_table_conv(struct ggml_context * ctx, struct ggml_tensor * x, struct ggml_tensor * w,
     struct ggml_tensor * table, struct ggml_tensor * read, struct ggml_tensor * write);
 
-// A copy of x, whose rows may lie apart: see Graph.Bring.
-//
-//   x:   [m, n]   F32, rows contiguous
-//   res: [m, n]
-struct ggml_tensor * inkling_bring(struct ggml_context * ctx, struct ggml_tensor * x);
-
 // The kernels of these nodes, for thread ith of nth.
-void inkling_compute_bring(struct ggml_tensor * dst, int ith, int nth, void * userdata);
 void inkling_compute_band_softmax(struct ggml_tensor * dst, int ith, int nth, void * userdata);
 void inkling_compute_table_conv(struct ggml_tensor * dst, int ith, int nth, void * userdata);
 

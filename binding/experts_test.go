@@ -182,21 +182,6 @@ func TestExpertsRows(t *testing.T) {
 	}
 }
 
-// TestExpertsApart: rows whose operands lie between others', as Bring leaves them, give the same bits.
-func TestExpertsApart(t *testing.T) {
-	for _, rows := range []int64{1, 5} {
-		e := newExperts(t, 2, binding.DType(12), binding.DType(14), 512, 256, 8, 3, rows)
-		want := e.graph(t, 1, e.together)()
-		got := e.graph(t, 1, func(g *binding.Graph, x, ids, weights *binding.Tensor) *binding.Tensor {
-			all := g.Concat(g.Concat(x, weights, 0), g.Bits(ids, binding.F32), 0)
-			return e.together(g, g.Cols(all, 0, e.embd), g.Cols(g.Bits(all, binding.I32), e.embd+e.used, e.used), g.Cols(all, e.embd, e.used))
-		})()
-		if !slices.Equal(got, want) {
-			t.Errorf("%d rows: other bits", rows)
-		}
-	}
-}
-
 // BenchmarkExperts is 8 layers that choose 6 of 96 experts each, all of them others.
 func BenchmarkExperts(b *testing.B) {
 	const layers = 8

@@ -63,7 +63,9 @@ func (g *Graph) Fused(op FusedOp, t DType, ne [4]int64, args []Arg, src ...*Tens
 }
 
 // Bits is a view of a whose elements are read as another type of the same size.
+//
+//	a: contiguous
 func (g *Graph) Bits(a *Tensor, t DType) *Tensor {
-	need(a.Type().Size() == t.Size() && !a.Type().Quantized() && !t.Quantized(), "bits", "want elements of the same size", a)
+	need(a.Contiguous() && a.Type().Size() == t.Size() && !a.Type().Quantized() && !t.Quantized(), "bits", "want contiguous elements of the same size", a)
 	return g.node(C.inkling_bits(g.ctx, a.c(), C.enum_ggml_type(t)))
 }

@@ -48,8 +48,6 @@ func (b *Backend) Resume() { panic(errNoCgo) }
 
 func (b *Backend) Close() { panic(errNoCgo) }
 
-func (g *Graph) Bring(ts ...*Tensor) []*Tensor { panic(errNoCgo) }
-
 const MaxTableKernel = 16
 
 func (g *Graph) BandSoftMax(scores, r, band, spans *Tensor, t DType, scale float32, skip int64) *Tensor {

@@ -24,7 +24,6 @@ func (st *step) feedForward(g *binding.Graph, w *layer, i int, b *binding.Tensor
 	g.Tap(routed, "experts", i)
 	shared := sharedExperts(g, m, b, g.Cols(weights, int64(k), int64(st.nExpertShared)))
 	g.Tap(shared, "shared", i)
-	g.Expand(shared) // before the routed ones: see layers.Experts
 	return g.Add(routed, shared)
 }
 

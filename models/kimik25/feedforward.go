@@ -25,7 +25,6 @@ func (st *step) feedForward(g *binding.Graph, l *layer, i int, b *binding.Tensor
 	if s := m.Shared; s != nil {
 		sh := layers.SwiGLU(g, s.Gate, s.Up, s.Down, b)
 		g.Tap(sh, "shared", i)
-		g.Expand(sh) // before the routed ones: see layers.Experts
 		y = g.Add(y, sh)
 	}
 	g.Tap(y, "moe_out", i)

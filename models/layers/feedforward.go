@@ -27,21 +27,17 @@ func SwiGLU(g *binding.Graph, gate, up, down, x *binding.Tensor) *binding.Tensor
 //	weights:  [n_used, n]               rows contiguous
 //	res:      [n_embd, n]
 //
-// A few rows are computed where the experts are, be it another device than the layer's. What
-// is expanded before the result, such as shared experts, the layer's device computes meanwhile.
+// A few rows are computed where the experts are, be it another device than the layer's.
 func Experts(g *binding.Graph, gate, up, down, x, ids, weights *binding.Tensor) *binding.Tensor {
 	if y, ok := op.FusedExperts(g, x, ids, weights, gate, up, down, nil, nil, nil); ok {
 		return y
 	}
 	embd, n := x.Dim(0), x.Dim(1)
+	g.ReadAhead(ids, gate, up, down)
 	defer g.Follow(n, gate, up, down)()
 	if g.OwnExperts(gate, up, down) || n == 1 && g.Beside() {
-		in := g.Bring(x, weights, ids)
-		x, weights, ids = in[0], in[1], in[2]
-		g.ReadAhead(ids, gate, up, down)
 		return g.Experts(gate, up, down, x, ids, weights)
 	}
-	g.ReadAhead(ids, gate, up, down)
 	x = g.Reshape(x, embd, 1, n)
 	h := g.SwiGLUSplit(g.MulMatID(gate, x, ids), g.MulMatID(up, x, ids)) // [n_ff, n_used, n]
 	return WeightedSum(g, g.MulMatID(down, h, ids), weights)
