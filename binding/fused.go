@@ -19,6 +19,7 @@ const (
 	FusedRouter      FusedOp = 203
 	FusedRouting     FusedOp = 204
 	FusedRows        FusedOp = 205 // rows.cu
+	FusedRowSums     FusedOp = 206
 
 	FusedProducts    FusedOp = 301 // products.cu
 	FusedExpertsUp   FusedOp = 302

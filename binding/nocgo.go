@@ -134,6 +134,8 @@ const FusedRouting FusedOp = 204
 
 const FusedRows FusedOp = 205
 
+const FusedRowSums FusedOp = 206
+
 const FusedProducts FusedOp = 301
 
 const FusedExpertsUp FusedOp = 302

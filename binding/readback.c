@@ -1,7 +1,6 @@
 #include "readback.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct inkling_window * inkling_window_new(ggml_backend_t be, size_t half) {
     ggml_backend_buffer_type_t type = ggml_backend_dev_host_buffer_type(ggml_backend_get_device(be));
@@ -33,20 +32,10 @@ bool inkling_lies_on(const struct ggml_tensor * t, ggml_backend_t be) {
     return buffer != NULL && ggml_backend_buffer_get_type(buffer) == ggml_backend_get_default_buffer_type(be);
 }
 
-void inkling_read(ggml_backend_t be, const struct ggml_tensor * t, char * dst, size_t n, struct inkling_window * w) {
-    size_t have = n < w->half ? n : w->half;
-    char * full = w->base;
-    ggml_backend_tensor_get_async(be, t, full, 0, have);
-    for (size_t done = 0; done < n;) {
-        ggml_backend_synchronize(be);
-        const size_t left = n - done - have, next = left < w->half ? left : w->half;
-        char * other = full == w->base ? w->base + w->half : w->base;
-        if (next > 0) {
-            ggml_backend_tensor_get_async(be, t, other, done + have, next);
-        }
-        memcpy(dst + done, full, have);
-        done += have;
-        have = next;
-        full = other;
-    }
+void inkling_window_fetch(struct inkling_window * w, ggml_backend_t be, const struct ggml_tensor * t, int half, size_t from, size_t n) {
+    ggml_backend_tensor_get_async(be, t, w->base + half*w->half, from, n);
+}
+
+void inkling_window_wait(ggml_backend_t be) {
+    ggml_backend_synchronize(be);
 }

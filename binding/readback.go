@@ -3,21 +3,26 @@ package binding
 // #include "readback.h"
 import "C"
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
-// Results of windowFrom bytes and more are read in pieces of windowHalf through
-// pinned memory; for less the stops in between cost more than they save.
+// Results of windowFrom values and more are read in pieces of windowHalf through pinned
+// memory; for less the stops in between cost more than they save. A piece is copied on by
+// several processors, of which one alone is slower than the bus.
 const (
-	windowFrom = 256 << 10
-	windowHalf = 512 << 10
+	windowFrom  = 64 << 10
+	windowHalf  = 256 << 10
+	windowShare = 64 << 10
 )
 
 // Read is t.Floats, faster where t is a large result that lies on a GPU of b.
 func (b *Backend) Read(t *Tensor, dst []float32) {
-	if 4*len(dst) >= windowFrom && !t.planned() && t.Type() == F32 && t.Contiguous() && int64(len(dst)) <= t.Elems() {
+	if len(dst) >= windowFrom && !t.planned() && t.Type() == F32 && t.Contiguous() && int64(len(dst)) <= t.Elems() {
 		for _, p := range b.Parts() {
 			if w := p.window(t); w != nil {
-				C.inkling_read(p.b, t.c(), (*C.char)(unsafe.Pointer(&dst[0])), C.size_t(4*len(dst)), w)
+				p.readThrough(w, t, dst)
 				return
 			}
 		}
@@ -31,7 +36,38 @@ func (b *Backend) window(t *Tensor) *C.struct_inkling_window {
 		return nil
 	}
 	if b.through == nil {
-		b.through = C.inkling_window_new(b.b, windowHalf)
+		b.through = C.inkling_window_new(b.b, 4*windowHalf)
 	}
 	return b.through
+}
+
+// readThrough copies the first values of t to dst: the device fills one half of w while the
+// host empties the other.
+func (b *Backend) readThrough(w *C.struct_inkling_window, t *Tensor, dst []float32) {
+	halves := unsafe.Slice((*float32)(unsafe.Pointer(w.base)), 2*windowHalf)
+	fetch := func(half, from int) (n int) {
+		if n = min(len(dst)-from, windowHalf); n > 0 {
+			C.inkling_window_fetch(w, b.b, t.c(), C.int(half), C.size_t(4*from), C.size_t(4*n))
+		}
+		return n
+	}
+	half, have := 0, fetch(0, 0)
+	for done := 0; done < len(dst); half = 1 - half {
+		C.inkling_window_wait(b.b)
+		next := fetch(1-half, done+have)
+		copyOn(dst[done:done+have], halves[half*windowHalf:])
+		done, have = done+have, next
+	}
+}
+
+// copyOn copies len(dst) values of src.
+func copyOn(dst, src []float32) {
+	var shares sync.WaitGroup
+	for len(dst) > windowShare {
+		to, from := dst[:windowShare], src
+		shares.Go(func() { copy(to, from) })
+		dst, src = dst[windowShare:], src[windowShare:]
+	}
+	copy(dst, src)
+	shares.Wait()
 }

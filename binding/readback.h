@@ -17,6 +17,6 @@ void inkling_window_free(struct inkling_window * w);
 // Whether t lies in be's own memory.
 bool inkling_lies_on(const struct ggml_tensor * t, ggml_backend_t be);
 
-// Copies the first n bytes of t, which lies in be's memory, to dst: the device fills
-// one half while the host empties the other.
-void inkling_read(ggml_backend_t be, const struct ggml_tensor * t, char * dst, size_t n, struct inkling_window * w);
+// Begins to copy n bytes of t, which lies in be's memory, into a half of w; wait is for all begun.
+void inkling_window_fetch(struct inkling_window * w, ggml_backend_t be, const struct ggml_tensor * t, int half, size_t from, size_t n);
+void inkling_window_wait(ggml_backend_t be);

@@ -16,7 +16,7 @@ func TestRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer be.Close()
-		for _, n := range []int{1, 1 << 16, 1 << 17, 1<<17 + 1, 1 << 18, 200_064, 1_000_003} {
+		for _, n := range []int{1, 1 << 16, 1 << 17, 1<<17 + 1, 1 << 18, 1<<18 + 1, 200_064, 1_000_003, 1 << 20} {
 			g := be.NewGraph(8)
 			x := g.Input("x", binding.F32, int64(n))
 			y := g.Output(g.Scale(x, 2))

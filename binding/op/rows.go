@@ -19,3 +19,16 @@ func Rows(g *binding.Graph, table, ids *binding.Tensor) (res *binding.Tensor, ok
 	}
 	return res, false
 }
+
+// FusedRowSums are sums of rows of a table in one launch, on devices that have a kernel for it.
+//
+//	table: [k, rows]   F32, F16 or BF16
+//	ids:   [n, m]      I32, contiguous
+//	res:   [k, n]      F32: of row i Σ_j table[ids[i, j]]; false: use the composition
+func FusedRowSums(g *binding.Graph, table, ids *binding.Tensor) (*binding.Tensor, bool) {
+	if !g.Device().Fuses() {
+		return nil, false
+	}
+	res := g.Fused(binding.FusedRowSums, binding.F32, [4]int64{table.Dim(0), ids.Dim(0), 1, 1}, nil, table, ids)
+	return res, g.Supports(res)
+}

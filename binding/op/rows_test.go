@@ -39,3 +39,39 @@ func TestFusedRows(t *testing.T) {
 		}
 	})
 }
+
+// TestFusedRowSums: also of one row, of rows twice, and of numbers that no row has, which are row 0.
+func TestFusedRowSums(t *testing.T) {
+	eachFusing(t, func(t *testing.T, be *binding.Backend) {
+		for _, name := range []string{"f32", "f16", "bf16"} {
+			for _, c := range []struct{ k, n, m int64 }{{12, 1, 1}, {1028, 5, 3}, {4096, 33, 80}} {
+				t.Run(fmt.Sprintf("%s %+v", name, c), func(t *testing.T) {
+					b := newBench(t, be)
+					const rows = 37
+					table, values := b.matrices(fusedTypes[name], c.k, rows)
+					ids := make([]int32, c.n*c.m)
+					for i := range ids {
+						ids[i] = int32(b.rng.IntN(rows+2) - 1)
+					}
+					res, ok := FusedRowSums(b.g, table, b.inputI32(ids, c.n, c.m))
+					if !ok {
+						t.Fatal("not supported")
+					}
+					want := make([]float64, c.k*c.n)
+					for i := range c.n {
+						for j := range c.m {
+							id := int64(ids[j*c.n+i])
+							if id < 0 || id >= rows {
+								id = 0
+							}
+							for q := range c.k {
+								want[i*c.k+q] += float64(values[id*c.k+q])
+							}
+						}
+					}
+					closeTo(t, "sums", b.run(res)[0], want, 2e-5)
+				})
+			}
+		}
+	})
+}

@@ -2,7 +2,8 @@
 #
 # - Products of F32 weights stay exact. ggml's own matrix kernel takes 4 to 16
 #   columns (and more of expert banks) through tensor cores that round F32 to 11
-#   bits, whatever NVIDIA_TF32_OVERRIDE says: routers would choose other experts.
+#   bits, whatever NVIDIA_TF32_OVERRIDE says: routers would choose other experts. cuBLAS is
+#   not allowed to either.
 # - Flash attention for some head sizes only, unless none are named: all of them
 #   take most of the build's time and half of its size. The others are taken out of
 #   ggml's supports_op first, then out of the dispatchers and the instances: what is
@@ -80,6 +81,10 @@ function(inkling_cuda_copy tree copy)
   endforeach()
 
   set(cuda "${copy}/src/ggml-cuda")
+  set(file "${cuda}/common.cuh")
+  file(READ "${file}" text)
+  inkling_swap(text "CUBLAS_TF32_TENSOR_OP_MATH" "CUBLAS_DEFAULT_MATH")
+  file(WRITE "${file}" "${text}")
   set(file "${cuda}/mmf.cu")
   file(READ "${file}" text)
   inkling_edit(text "        case GGML_TYPE_F32:\n            return ampere_mma_available\\(cc\\);" "        case GGML_TYPE_F32:\n            return false;")

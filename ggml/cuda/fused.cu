@@ -17,7 +17,7 @@ static const inkling_fused_op * const inkling_fused_ops[] = {
     &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
     &inkling_dense_products, // dense.cuh
     &inkling_experts_order, &inkling_matrix_up, &inkling_matrix_down, &inkling_experts_sum, // experts.cuh
-    &inkling_rows, // rows.cuh
+    &inkling_rows, &inkling_row_sums, // rows.cuh
 #endif
 };
 

@@ -146,16 +146,18 @@ template <> struct matrix_type<GGML_TYPE_Q6_K> {
     }
 };
 
-template <> struct matrix_type<GGML_TYPE_Q3_K> : matrix_nothing {
-    static constexpr int bytes = 110, table = 0;
-    static __device__ __forceinline__ void read(weights8 & w, const kept &, const uint8_t * at, const int g, const int q, const uint8_t *) {
+template <> struct matrix_type<GGML_TYPE_Q3_K> {
+    static constexpr int bytes = 110, table = 0, span = 8;
+    struct kept { half2 d; };
+    static __device__ __forceinline__ void open(kept & of, const uint8_t * at, const int) { of.d = __half2half2(*(const half *) (at + 108)); }
+    static __device__ __forceinline__ void read(weights8 & w, const kept & of, const uint8_t * at, const int g, const int q, const uint8_t *) {
         int v[2], high[2];
         inkling_words(at + 32 + 32*(g / 4) + 8*q, v);
         inkling_words(at + 8*q, high);
         const int i = 2*g + q/2; // of 16 scales of 6 bits
-        const int scale = int(at[96 + i % 8] >> 4*(i / 8) & 15) + 16*int(at[104 + i % 4] >> 2*(i / 4) & 3) - 32;
+        const uint32_t scale = (at[96 + i % 8] >> 4*(i / 8) & 15) | (at[104 + i % 4] >> 2*(i / 4) & 3) << 4;
         scaled<4>(w, (v[0] >> 2*(g % 4) & 0x03030303) | (high[0] >> g << 2 & 0x04040404), (v[1] >> 2*(g % 4) & 0x03030303) | (high[1] >> g << 2 & 0x04040404),
-            __float2half2_rn(inkling_half(at + 108)*scale));
+            __hmul2(of.d, __hsub2(both(scale), __float2half2_rn(1024.0f + 32.0f))));
     }
 };
 

@@ -2,6 +2,7 @@ package inkling
 
 import (
 	"github.com/inkling-go/inkling/binding"
+	"github.com/inkling-go/inkling/binding/op"
 	"github.com/inkling-go/inkling/models/layers"
 )
 
@@ -25,6 +26,9 @@ const bandsPerLookup = 8
 //	ids: [n, mels]     I32
 //	res: [n_embd, n]
 func (a *audio) build(g *binding.Graph, ids *binding.Tensor) *binding.Tensor {
+	if sum, ok := op.FusedRowSums(g, a.Embd, ids); ok {
+		return g.RMSNorm(sum, a.Norm, a.eps)
+	}
 	n, mels := ids.Dim(0), ids.Dim(1)
 	ids = g.Reshape(ids, n*mels)
 	var sum *binding.Tensor

@@ -44,7 +44,9 @@ func (v *vision) build(g *binding.Graph, tiles *binding.Tensor) *binding.Tensor 
 		}
 		x = op.Fold(g, x, side, side, int64(p.TFold), int64(p.HWFold))
 		side /= int64(p.HWFold)
-		x = g.MulMat(l.Linear, x)
+		places, frames, n := x.Dim(1), x.Dim(2), x.Dim(3)
+		x = g.MulMat(l.Linear, g.Reshape(x, x.Dim(0), places*frames*n)) // one product: a batch would read the weights for each tile
+		x = g.Reshape(x, x.Dim(0), places, frames, n)
 		if l.Norm != nil {
 			x = g.GELUErf(g.RMSNorm(x, l.Norm, v.eps))
 		}
