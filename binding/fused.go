@@ -20,6 +20,7 @@ const (
 	FusedRouting     FusedOp = 204
 	FusedRows        FusedOp = 205 // rows.cu
 	FusedRowSums     FusedOp = 206
+	FusedHeadNorm    FusedOp = 207 // headnorm.cu
 
 	FusedProducts    FusedOp = 301 // products.cu
 	FusedExpertsUp   FusedOp = 302

@@ -136,6 +136,8 @@ const FusedRows FusedOp = 205
 
 const FusedRowSums FusedOp = 206
 
+const FusedHeadNorm FusedOp = 207
+
 const FusedProducts FusedOp = 301
 
 const FusedExpertsUp FusedOp = 302

@@ -79,3 +79,51 @@ func nextOf(m, every, rows int64) int64 {
 	}
 	return m + every
 }
+
+// TestDenseProductsOfSeveral: the results of weights in groups are those of each alone.
+func TestDenseProductsOfSeveral(t *testing.T) {
+	eachFusing(t, func(t *testing.T, be *binding.Backend) {
+		if !multipliesTiles(t, be) {
+			t.Skip("no card of a data centre")
+		}
+		for _, groups := range [][]int{{1}, {2}, {1, 1}, {1, 2, 1}, {3, 1}} { // weights in each
+			t.Run(fmt.Sprint(groups), func(t *testing.T) {
+				b := newBench(t, be)
+				const k, n = 512, 101
+				x := b.input(b.floats(1, k, n), k, n)
+				var in [][]*binding.Tensor
+				var outs []*binding.Tensor
+				for _, count := range groups {
+					var ws []*binding.Tensor
+					for range count {
+						w, _ := b.matrices(fusedTypes[[]string{"q4_K", "q6_K", "iq3_xxs", "q8_0"}[len(outs)]], k, int64(32+40*len(outs)))
+						ws, outs = append(ws, w), append(outs, b.g.MulMat(w, x))
+					}
+					in = append(in, ws)
+				}
+				ys, ok := DenseProducts(b.g, x, in...)
+				if !ok {
+					t.Fatal("not supported")
+				}
+				alone := len(outs)
+				for _, y := range ys {
+					outs = append(outs, b.g.Cont(y))
+				}
+				got := b.run(outs...)
+				at := 0
+				for i, ws := range in {
+					col, width := int64(0), ys[i].Dim(0)
+					for _, w := range ws {
+						m := w.Dim(1)
+						var have []float32
+						for r := range int64(n) {
+							have = append(have, got[alone+i][r*width+col:][:m]...)
+						}
+						closeTo(t, fmt.Sprintf("beside others: weight %d", at), have, wide(got[at]), 1e-3) // the same F16, added up in another order
+						col, at = col+m, at+1
+					}
+				}
+			})
+		}
+	})
+}

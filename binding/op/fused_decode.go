@@ -140,3 +140,17 @@ func FusedRouting(g *binding.Graph, x, router, bias, tickets *binding.Tensor, nU
 	ids, weights = choiceOf(g, res, used, all, n)
 	return g.View(res, [4]int64{rows, n, 1, 1}, 4*rows, 4*rows*n, 4*rows*n, 4*(used+all)*n), ids, weights, true
 }
+
+// HeadNorm is RMSNorm(x)·w of each head, in a launch that suits short rows where the device has it.
+//
+//	x:   [head_dim, n_head, n, n_seq]   F32, heads anywhere
+//	w:   [head_dim]
+//	res: [head_dim, n_head, n, n_seq]   contiguous
+func HeadNorm(g *binding.Graph, x, w *binding.Tensor, eps float32) *binding.Tensor {
+	if g.Device().Fuses() {
+		if y := g.Fused(binding.FusedHeadNorm, binding.F32, x.Shape(), []binding.Arg{binding.FloatArg(eps)}, x, w); g.Supports(y) {
+			return y
+		}
+	}
+	return g.RMSNorm(x, w, eps)
+}

@@ -195,6 +195,28 @@ func TestFusedConvAddNormRefuses(t *testing.T) {
 	})
 }
 
+// TestHeadNorm: heads that are contiguous and heads that stand beside others, on every device.
+func TestHeadNorm(t *testing.T) {
+	const eps = 1e-6
+	eachDevice(t, func(t *testing.T, be *binding.Backend) {
+		for _, c := range []struct{ dh, heads, n, seqs, gap int64 }{{128, 4, 3, 1, 0}, {64, 2, 5, 2, 0}, {256, 3, 33, 1, 256}, {12, 5, 7, 2, 20}, {320, 2, 2, 1, 0}} {
+			t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+				b := newBench(t, be)
+				width := c.dh*c.heads + c.gap
+				values, weight := b.floats(1, width, c.n*c.seqs), b.floats(1, c.dh)
+				x := b.input(values, width, c.n*c.seqs)
+				x = b.g.View(x, [4]int64{c.dh, c.heads, c.n, c.seqs}, 4*c.dh, 4*width, 4*width*c.n, 0)
+				var rows []float64
+				for r := range c.n * c.seqs {
+					rows = append(rows, wide(values[r*width:r*width+c.dh*c.heads])...)
+				}
+				got := b.run(b.g.Cont(HeadNorm(b.g, x, b.persistent(binding.F32, weight, c.dh), eps)))[0]
+				closeTo(t, "normed", got, rmsNorm(rows, weight, eps), 1e-5)
+			})
+		}
+	})
+}
+
 // fusedHeads is a case of TestFusedQKV.
 type fusedHeads struct {
 	dh, heads, hkv, dRel, n int

@@ -7,23 +7,19 @@ import "github.com/inkling-go/inkling/binding"
 const (
 	maxFusedRows    = 8
 	maxFusedChoices = 32
+	maxWeights      = 4 // that multiply the same rows
 )
 
-// FusedProducts are the products of x with up to 4 weights in one node, on devices that have
-// kernels for them. For few rows they are one launch, and quantised weights are multiplied by x
-// rounded to blocks of 32 values of 8 bits, as ggml's own kernels do for one row. For many
-// rows, of several quantised weights only, both are rounded to F16, and x once for all.
+// FusedProducts are the products of x with up to 4 weights in one launch, on devices
+// that have a kernel for them. Quantised weights are multiplied by x rounded to blocks
+// of 32 values of 8 bits, as ggml's own kernels do for one row.
 //
-//	x:   [k, n]        F32, contiguous; n up to 8, or from about 100 on
+//	x:   [k, n]        F32, contiguous; n up to 8
 //	w_i: [k, m_i]      contiguous, a row a multiple of 16 bytes; all quantised or none
 //	res: [Σm_i, n]     the results of the weights behind each other; false: use the composition
 func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*binding.Tensor, bool) {
-	const most = 4
-	n, op := x.Dim(1), binding.FusedProducts
-	if n > maxFusedRows {
-		op = binding.FusedDenseProducts
-	}
-	if !g.Device().Fuses() || len(w) == 0 || len(w) > most || n > maxFusedRows && len(w) == 1 {
+	n := x.Dim(1)
+	if !g.Device().Fuses() || n > maxFusedRows || len(w) == 0 || len(w) > maxWeights {
 		return nil, false
 	}
 	defer g.Follow(n, w...)()
@@ -34,8 +30,44 @@ func FusedProducts(g *binding.Graph, x *binding.Tensor, w ...*binding.Tensor) (*
 	for _, w := range w {
 		m += w.Dim(1)
 	}
-	y := g.Fused(op, binding.F32, [4]int64{m, n, 1, 1}, nil, append([]*binding.Tensor{x}, w...)...)
+	y := g.Fused(binding.FusedProducts, binding.F32, [4]int64{m, n, 1, 1}, nil, append([]*binding.Tensor{x}, w...)...)
 	return y, g.Supports(y)
+}
+
+// DenseProducts are the products of many rows with up to 4 quantised weights, on devices that have
+// kernels for them: both are rounded to F16, the rows once for all weights.
+//
+//	x:   [k, n]           F32, contiguous; n from about 100 on
+//	w_i: [k, m_i]         contiguous, in groups
+//	res: [Σm_i, n]        of each group, the results of its weights side by side; false: use the composition
+func DenseProducts(g *binding.Graph, x *binding.Tensor, groups ...[]*binding.Tensor) ([]*binding.Tensor, bool) {
+	n, src, of := x.Dim(1), []*binding.Tensor{x}, []binding.Arg{}
+	widths, all := make([]int64, len(groups)), int64(0)
+	for i, ws := range groups {
+		for _, w := range ws {
+			src, of = append(src, w), append(of, binding.Arg(i))
+			widths[i] += w.Dim(1)
+		}
+		all += widths[i]
+	}
+	if !g.Device().Fuses() || n <= maxFusedRows || len(of) > maxWeights {
+		return nil, false
+	}
+	defer g.Follow(n, src[1:]...)()
+	if !g.Device().Fuses() {
+		return nil, false
+	}
+	y := g.Fused(binding.FusedDenseProducts, binding.F32, [4]int64{all * n, 1, 1, 1}, of, src...)
+	if !g.Supports(y) {
+		return nil, false
+	}
+	var res []*binding.Tensor
+	at := int64(0)
+	for _, width := range widths {
+		res = append(res, g.View(y, [4]int64{width, n, 1, 1}, 4*width, 4*width*n, 4*width*n, 4*at))
+		at += width * n
+	}
+	return res, true
 }
 
 // FusedExperts is Σ_j weight_j·down_j(silu(gate_j x)·up_j x) over the chosen experts

@@ -8,6 +8,9 @@ import "github.com/inkling-go/inkling/binding"
 //	x:        [n_embd, n]   F32, contiguous
 //	res:      [n_ff, n]
 func GateUp(g *binding.Graph, gate, up, x *binding.Tensor) *binding.Tensor {
+	if ys, ok := DenseProducts(g, x, []*binding.Tensor{gate}, []*binding.Tensor{up}); ok {
+		return g.SwiGLUSplit(ys[0], ys[1])
+	}
 	y, ok := FusedProducts(g, x, gate, up)
 	if !ok {
 		return g.SwiGLUSplit(g.MulMat(gate, x), g.MulMat(up, x))

@@ -9,6 +9,7 @@ extern const inkling_fused_op inkling_conv_add_norm; // decodeconv.cu
 extern const inkling_fused_op inkling_qkv;           // decodeqkv.cu
 extern const inkling_fused_op inkling_router;        // decoderouter.cu
 extern const inkling_fused_op inkling_routing;
+extern const inkling_fused_op inkling_head_norm;     // headnorm.cu
 
 // Rows are numbered sequence by sequence, n of each.
 struct inkling_rows {

@@ -190,27 +190,40 @@ bool inkling_dense(ggml_backend_cuda_context & ctx, const ggml_tensor * src0, co
     return true;
 }
 
-// node: [sum of m_i, n], the products of the same rows behind each other; sources: x [k, n] and up to 4
-// weights [k, m_i].
+// node: for each group of weights [sum of their m_i, n], these behind each other; sources: x [k, n] and up to
+// 4 weights [k, m_i]; arguments: the group of each weight, counted from 0 on.
 static bool products_supports(int device, const ggml_tensor * node) {
     const ggml_tensor * x = node->src[0];
+    const auto & p = inkling_params(node);
     int64_t m = 0;
-    for (int i = 1; i < GGML_MAX_SRC && node->src[i] != nullptr; i++) {
-        if (node->src[i]->ne[2] != 1 || !is_dense_weight(node->src[i], x->ne[0])) {
+    int count = 0;
+    for (; count < 4 && node->src[1 + count] != nullptr; count++) {
+        const ggml_tensor * w = node->src[1 + count];
+        const int group = p.args[count], before = count == 0 ? 0 : p.args[count - 1];
+        if (w->ne[2] != 1 || !is_dense_weight(w, x->ne[0]) || group < before || group > before + (count > 0)) {
             return false;
         }
-        m += node->src[i]->ne[1];
+        m += w->ne[1];
     }
     return adds_fast(device) && x->ne[1] >= DENSE_ROWS && x->ne[1] <= INT32_MAX && x->ne[2] == 1 && inkling_is_activation(x) && m > 0 && m <= INT32_MAX &&
-        inkling_is(node, GGML_TYPE_F32, m, x->ne[1]);
+        node->src[1 + count] == nullptr && inkling_is(node, GGML_TYPE_F32, m*x->ne[1], 1);
 }
 
 static void products_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node) {
+    const auto & p = inkling_params(node);
     const dense_operand x(ctx, node->src[0]);
     float * to = (float *) node->data;
-    for (int i = 1; i < GGML_MAX_SRC && node->src[i] != nullptr; i++) {
-        dense_multiply(ctx, node->src[i], x, 0, to, node->ne[0]);
-        to += node->src[i]->ne[1];
+    for (int i = 0, end; node->src[1 + i] != nullptr; i = end) {
+        int64_t width = 0; // of the group
+        for (end = i; node->src[1 + end] != nullptr && p.args[end] == p.args[i]; end++) {
+            width += node->src[1 + end]->ne[1];
+        }
+        float * column = to;
+        for (int j = i; j < end; j++) {
+            dense_multiply(ctx, node->src[1 + j], x, 0, column, width);
+            column += node->src[1 + j]->ne[1];
+        }
+        to += width*x.rows.n;
     }
 }
 

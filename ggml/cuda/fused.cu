@@ -13,7 +13,7 @@ static const inkling_fused_op * const inkling_fused_ops[] = {
     nullptr,
 #if !defined(GGML_USE_HIP) && !defined(GGML_USE_MUSA)
     &inkling_band_attention, &inkling_band_prefill, // attention.cuh
-    &inkling_conv_add_norm, &inkling_qkv, &inkling_router, &inkling_routing, // decode.cuh
+    &inkling_conv_add_norm, &inkling_qkv, &inkling_router, &inkling_routing, &inkling_head_norm, // decode.cuh
     &inkling_products, &inkling_experts_up, &inkling_experts_down, // products.cuh
     &inkling_dense_products, // dense.cuh
     &inkling_experts_order, &inkling_matrix_up, &inkling_matrix_down, &inkling_experts_sum, // experts.cuh

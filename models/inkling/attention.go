@@ -39,7 +39,7 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 	dh, hkv, dRel := int64(st.headDimOf(i)), int64(st.nHeadKV[i]), int64(st.dRel)
 
 	qProj, kv, r := projections(g, w, i, a)
-	q = g.RMSNorm(g.View(qProj, [4]int64{dh, nHead, n, seqs}, 4*dh, qProj.Stride(1), n*qProj.Stride(1), 0), w.QNorm, st.eps)
+	q = op.HeadNorm(g, g.Reshape(qProj, dh, nHead, n, seqs), w.QNorm, st.eps)
 	g.Tap(q, "q", i)
 	kv = st.conv(g, kv, w.kvConv, st.s.layers[i].kvConv) // before the norm
 	k, v = g.Cols(kv, 0, dh*hkv), g.Cols(kv, dh*hkv, dh*hkv)
@@ -48,7 +48,7 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 	split := func(x *binding.Tensor) *binding.Tensor { // [head_dim, n_head_kv, n, seqs]
 		return g.View(x, [4]int64{dh, hkv, n, seqs}, 4*dh, x.Stride(1), n*x.Stride(1), 0)
 	}
-	k, v = g.RMSNorm(split(k), w.KNorm, st.eps), split(v)
+	k, v = op.HeadNorm(g, split(k), w.KNorm, st.eps), split(v)
 	g.Tap(k, "k", i)
 	g.Tap(r, "r", i)
 
@@ -62,13 +62,12 @@ func (st *step) heads(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, 
 // projections are the products of a layer's attention with its rows.
 //
 //	a:  [n_embd, n]
-//	q:  [head_dim*n_head, n]        rows may have gaps between them
+//	q:  [head_dim*n_head, n]
 //	kv: [2*head_dim*n_head_kv, n]   keys before values
 //	r:  [d_rel*n_head, n]
 func projections(g *binding.Graph, w *layer, i int, a *binding.Tensor) (q, kv, r *binding.Tensor) {
-	nq, nkv := w.Q.Dim(1), w.K.Dim(1)+w.V.Dim(1)
-	if y, ok := op.FusedProducts(g, a, w.Q, w.K, w.V, w.R); ok {
-		return g.Cols(y, 0, nq), g.Cont(g.Cols(y, nq, nkv)), g.Cont(g.Cols(y, nq+nkv, w.R.Dim(1)))
+	if ys, ok := op.DenseProducts(g, a, []*binding.Tensor{w.Q}, []*binding.Tensor{w.K, w.V}, []*binding.Tensor{w.R}); ok {
+		return ys[0], ys[1], ys[2]
 	}
 	k := g.MulMat(w.K, a)
 	g.Tap(k, "k_proj", i)
