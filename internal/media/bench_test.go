@@ -30,6 +30,18 @@ func BenchmarkMel(b *testing.B) {
 	}
 }
 
+// BenchmarkSpectrogram finds the features of a minute with a plan that has served.
+func BenchmarkSpectrogram(b *testing.B) {
+	plan, samples, levels := NewMelPlan(), noise(60*SampleRate), make([]int32, 1200*MelBins)
+	for b.Loop() {
+		s, err := plan.Spectrogram(samples)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Levels(levels, 0)
+	}
+}
+
 // BenchmarkDMel rounds the features of a minute.
 func BenchmarkDMel(b *testing.B) {
 	mel, err := Mel(noise(60 * SampleRate))

@@ -3,6 +3,7 @@ package media
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 )
@@ -22,7 +23,7 @@ const (
 
 	melFloor = 1e-10 // of the power, and of what the logarithm is taken of
 
-	melParts = 16 // frames that are worth a goroutine, which plans a transform of its own: 0.5 ms
+	melParts = 8 // frames that are worth a goroutine: 0.2 ms
 
 	dmelMin, dmelStep = -7.0, 0.6 // centres -7, -6.4, ... 2
 )
@@ -39,7 +40,7 @@ func MelFrames(n int) int { return (n + melHop - 1) / melHop }
 //
 // Source: the reference's InklingFeatureExtractor. No samples is an error.
 func Mel(samples []float32) ([]float32, error) {
-	s, err := NewSpectrogram(samples)
+	s, err := NewMelPlan().Spectrogram(samples)
 	if err != nil {
 		return nil, err
 	}
@@ -48,22 +49,34 @@ func Mel(samples []float32) ([]float32, error) {
 	return out, nil
 }
 
+// MelPlan is what Mel needs for any samples: planning a transform takes as long as 20 of them. It
+// may be used by several goroutines.
+type MelPlan struct {
+	window  []float32
+	filters []melFilter
+	spectra sync.Pool // of *spectrum that nobody uses
+}
+
+// NewMelPlan returns a plan.
+func NewMelPlan() *MelPlan {
+	return &MelPlan{window: hannWindow(), filters: melFilters()}
+}
+
 // Spectrogram is what Mel computes, a piece at a time: the first frames can be used while
 // the next are computed.
 type Spectrogram struct {
 	Frames int
 
+	plan    *MelPlan
 	samples []float32
-	window  []float32
-	filters []melFilter
 }
 
-// NewSpectrogram prepares what Mel computes. No samples is an error.
-func NewSpectrogram(samples []float32) (*Spectrogram, error) {
+// Spectrogram prepares what Mel computes. No samples is an error.
+func (p *MelPlan) Spectrogram(samples []float32) (*Spectrogram, error) {
 	if len(samples) == 0 {
 		return nil, errors.New("no audio samples")
 	}
-	return &Spectrogram{MelFrames(len(samples)), samples, hannWindow(), melFilters()}, nil
+	return &Spectrogram{MelFrames(len(samples)), p, samples}, nil
 }
 
 // Levels writes DMel of the frames from first on to dst, which has room for as many as are
@@ -78,11 +91,15 @@ func (s *Spectrogram) Levels(dst []int32, first int) {
 // goroutines; mel is do's until it returns.
 func (s *Spectrogram) each(first, end int, do func(f int, mel *[MelBins]float32)) {
 	inParts(end-first, melParts, func(from, to int) {
-		spectrum := newSpectrum(s.window)
+		spectrum, _ := s.plan.spectra.Get().(*spectrum)
+		if spectrum == nil {
+			spectrum = newSpectrum(s.plan.window)
+		}
+		defer s.plan.spectra.Put(spectrum)
 		var mel [MelBins]float32
 		for f := first + from; f < first+to; f++ {
 			magnitude := spectrum.magnitudes(s.samples, f*melHop-(melWindow-melHop))
-			for m, filter := range s.filters {
+			for m, filter := range s.plan.filters {
 				mel[m] = filter.log(magnitude)
 			}
 			do(f, &mel)

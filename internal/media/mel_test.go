@@ -54,7 +54,7 @@ func TestLevels(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DMel(mel)
-	s, err := NewSpectrogram(samples)
+	s, err := NewMelPlan().Spectrogram(samples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("pieces of %d frames (-want +got):\n%s", size, d)
 		}
 	}
-	if _, err := NewSpectrogram(nil); err == nil {
+	if _, err := NewMelPlan().Spectrogram(nil); err == nil {
 		t.Error("no samples: no error")
 	}
 }

@@ -23,6 +23,7 @@ type Projector struct {
 	per        graphSizes
 	pix        *binding.HostFloats // tiles of one graph
 	ids        []int32             // of frames of one graph
+	mel        *media.MelPlan
 	own        *models.Weights
 	visionExec *layers.Executor[tilesShape, []float32]
 	audioExec  *layers.Executor[int, []int32]
@@ -47,7 +48,7 @@ func openProjector(f *gguf.File, p models.Params) (models.Projector, error) {
 	r := newTowerReader(f)
 	pr := &Projector{
 		be: p.Backend, per: sizesOn(p.Backend.Device()), pix: p.Backend.NewHostFloats(0), visionExec: layers.NewExecutor[tilesShape, []float32](p.Backend),
-		audioExec: layers.NewExecutor[int, []int32](p.Backend),
+		audioExec: layers.NewExecutor[int, []int32](p.Backend), mel: media.NewMelPlan(),
 	}
 	if r.BoolOr("clip.has_vision_encoder", false) {
 		pr.Vision = r.vision()
@@ -198,7 +199,7 @@ func (p *Projector) AudioRows(n int) int { return media.MelFrames(n) }
 
 // EncodeAudio returns one row per frame of 800 samples.
 func (p *Projector) EncodeAudio(dst, samples []float32) ([]float32, error) {
-	s, err := media.NewSpectrogram(samples)
+	s, err := p.mel.Spectrogram(samples)
 	if err != nil {
 		return nil, err
 	}
