@@ -167,12 +167,15 @@ bench: headers ## all Go benchmarks, five runs each: feed the output to benchsta
 	go test -run '^$$' -bench . -benchmem -count 5 -timeout 60m ./...
 
 FUZZTIME := 30s
+FUZZ_PACKAGES := ./...
+FUZZ_WITHIN := 1000000
 .PHONY: fuzz
-fuzz: headers ## every fuzz target in the tree in turn, FUZZTIME=30s each
-	@for pkg in $$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \
+fuzz: headers ## every fuzz target in the tree in turn, FUZZTIME=30s each; of FUZZ_PACKAGES=./..., none begun after FUZZ_WITHIN seconds
+	@began=$$(date +%s); for pkg in $$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(FUZZ_PACKAGES)); do \
 	  names=$$(go test -list '^Fuzz' $$pkg) || exit 1; \
 	  for name in $$names; do \
 	    case $$name in Fuzz*) ;; *) continue ;; esac; \
+	    [ $$(($$(date +%s) - began)) -lt $(FUZZ_WITHIN) ] || exit 0; \
 	    echo "$$pkg $$name"; \
 	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 	  done; \
