@@ -220,7 +220,7 @@ static bool conv_supports(int device, const ggml_tensor * node) {
     const inkling_ring ring = { p.args[1], p.args[2], p.args[3] };
     const bool few = inkling_few(ring, p.args[0]);
     const int most = !few ? 4*many_quads*many_threads : inkling_is_hopper(device) ? conv_cluster*conv_block_channels : 2*conv_block_channels;
-    return channels <= most && rows <= (few ? 65535 : INT_MAX/2) && p.args[0] > 0 && rows/p.args[0] <= 65535 &&
+    return channels <= most && rows <= (few ? 65535 : INT_MAX/2) && ring.size <= 65535 && p.args[0] > 0 && rows/p.args[0] <= 65535 &&
         inkling_conv_fits(node->src[1], node->src[2], ring, node->src[4], p.args[0], rows) && node->src[1]->ne[1] == channels &&
         inkling_is(y, GGML_TYPE_F32, channels, rows) && inkling_is(x, GGML_TYPE_F32, channels, rows) &&
         (norm == nullptr || inkling_is(norm, GGML_TYPE_F32, channels, 1)) &&
