@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(DENSE_THREADS) largest_kernel(const __g
 }
 
 // Rows as F16, all times one power of two: none is too large, and those that are a hundred
-// million times smaller than the largest keep all bits.
+// million times smaller than the largest keep all bits. Beside an infinite one they stay as they are.
 static __global__ void __launch_bounds__(DENSE_THREADS) scaled_kernel(const __grid_constant__ dense_rows rows, half * __restrict__ y, dense_factors * factors) {
     const int exponent = factors->top >> 23; // of zero and infinity as they are: 0 and 255
     const int by = exponent == 0 || exponent == 255 ? 0 : min(max(127 + DENSE_EXPONENT - exponent, -120), 120);
@@ -227,6 +227,6 @@ static void products_compute(ggml_backend_cuda_context & ctx, ggml_tensor * node
     }
 }
 
-const inkling_fused_op inkling_dense_products = {308, products_supports, products_compute};
+extern const inkling_fused_op inkling_dense_products = {308, products_supports, products_compute};
 
 #endif

@@ -14,8 +14,9 @@ import (
 	"github.com/inkling-go/inkling/models"
 )
 
-// reserve is what is left free on a GPU: its library's own buffers, and what
-// products with weights of half precision are unpacked into.
+// reserve is what is left free on a GPU: its library's own buffers, and what products take
+// for themselves: weights as F16, 64 MiB at a time, and rows as F16 or in 8 bits, which of 2048
+// and six experts each are 50 MB.
 const reserve = 768 << 20
 
 // planning is the search for a layout.

@@ -173,7 +173,7 @@ func (p *Projector) ImageRows(w, h int) int {
 	return rows * cols
 }
 
-// EncodeImage returns one row per tile.
+// EncodeImage returns one row per tile, in dst if that has room.
 func (p *Projector) EncodeImage(dst []float32, im *media.Image) ([]float32, error) {
 	cfg := p.Vision.cfg
 	cfg.Temporal = 1 // of frames that are all the same the tower wants one
@@ -185,7 +185,7 @@ func (p *Projector) EncodeImage(dst []float32, im *media.Image) ([]float32, erro
 }
 
 // EncodePair returns one row per tile of two video frames of one size; a is in
-// the first temporal slot of each tile, b in the second.
+// the first temporal slot of each tile, b in the second. The rows are in dst if that has room.
 func (p *Projector) EncodePair(dst []float32, a, b *media.Image) ([]float32, error) {
 	t, err := media.TilePair(a, b, p.Vision.cfg)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *Projector) EncodePair(dst []float32, a, b *media.Image) ([]float32, err
 // AudioRows is the number of frames, each of which becomes a row.
 func (p *Projector) AudioRows(n int) int { return media.MelFrames(n) }
 
-// EncodeAudio returns one row per frame of 800 samples.
+// EncodeAudio returns one row per frame of 800 samples, in dst if that has room.
 func (p *Projector) EncodeAudio(dst, samples []float32) ([]float32, error) {
 	s, err := p.mel.Spectrogram(samples)
 	if err != nil {

@@ -81,7 +81,7 @@ func (p *Projector) ImageRows(w, h int) int {
 	return rows / mergeSide * (cols / mergeSide)
 }
 
-// EncodeImage returns one row per block of 2 x 2 patches.
+// EncodeImage returns one row per block of 2 x 2 patches, in dst if that has room.
 func (p *Projector) EncodeImage(dst []float32, im *media.Image) ([]float32, error) {
 	set, err := media.Patches(im, p.tower.cfg.image)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Projector) CheckClip(n, w, h int) error {
 	return nil
 }
 
-// EncodeClip returns the rows of one item. A clip's frames all know their time;
+// EncodeClip returns the rows of one item, in dst if that has room. A clip's frames all know their time;
 // a chunk of a single frame is a picture.
 func (p *Projector) EncodeClip(dst []float32, frames []*media.Image, layout media.ClipLayout) ([]float32, error) {
 	if len(frames) > 0 {
