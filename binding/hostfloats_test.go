@@ -9,17 +9,11 @@ import (
 
 // TestHostFloats: tensors get what lies in such memory, on every device, as often as it changes.
 func TestHostFloats(t *testing.T) {
-	binding.LoadModules()
-	for _, d := range binding.Devices() {
-		be, err := binding.NewBackend(d, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer be.Close()
+	eachBackend(t, func(t *testing.T, be *binding.Backend) {
 		for _, n := range []int{0, 1, 1_000_003} {
 			h := be.NewHostFloats(n)
 			if len(h.Values) != n {
-				t.Fatalf("%s: room for %d values, want %d", d.Name(), len(h.Values), n)
+				t.Fatalf("room for %d values, want %d", len(h.Values), n)
 			}
 			if n == 0 {
 				h.Close()
@@ -41,12 +35,12 @@ func TestHostFloats(t *testing.T) {
 				x.SetFloats(h.Values)
 				x.Floats(got)
 				if !slices.Equal(got, h.Values) {
-					t.Errorf("%s: %d values are not those written, the %d. time", d.Name(), n, round+1)
+					t.Errorf("%d values are not those written, the %d. time", n, round+1)
 				}
 			}
 			m.Close()
 			h.Close()
 			h.Close() // once more is nothing
 		}
-	}
+	})
 }

@@ -35,7 +35,3 @@ bool inkling_lies_on(const struct ggml_tensor * t, ggml_backend_t be) {
 void inkling_window_fetch(struct inkling_window * w, ggml_backend_t be, const struct ggml_tensor * t, int half, size_t from, size_t n) {
     ggml_backend_tensor_get_async(be, t, w->base + half*w->half, from, n);
 }
-
-void inkling_window_wait(ggml_backend_t be) {
-    ggml_backend_synchronize(be);
-}

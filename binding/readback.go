@@ -53,7 +53,7 @@ func (b *Backend) readThrough(w *C.struct_inkling_window, t *Tensor, dst []float
 	}
 	half, have := 0, fetch(0, 0)
 	for done := 0; done < len(dst); half = 1 - half {
-		C.inkling_window_wait(b.b)
+		C.ggml_backend_synchronize(b.b)
 		next := fetch(1-half, done+have)
 		copyOn(dst[done:done+have], halves[half*windowHalf:])
 		done, have = done+have, next

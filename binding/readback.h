@@ -17,6 +17,5 @@ void inkling_window_free(struct inkling_window * w);
 // Whether t lies in be's own memory.
 bool inkling_lies_on(const struct ggml_tensor * t, ggml_backend_t be);
 
-// Begins to copy n bytes of t, which lies in be's memory, into a half of w; wait is for all begun.
+// Begins to copy n bytes of t, which lies in be's memory, into a half of w; they are there when be is synchronised.
 void inkling_window_fetch(struct inkling_window * w, ggml_backend_t be, const struct ggml_tensor * t, int half, size_t from, size_t n);
-void inkling_window_wait(ggml_backend_t be);

@@ -7,15 +7,25 @@ import (
 	"github.com/inkling-go/inkling/binding"
 )
 
-// TestRead: results of all sizes about those of the pinned memory, on every device.
-func TestRead(t *testing.T) {
+// eachBackend runs f on every device.
+func eachBackend(t *testing.T, f func(t *testing.T, be *binding.Backend)) {
+	t.Helper()
 	binding.LoadModules()
 	for _, d := range binding.Devices() {
-		be, err := binding.NewBackend(d, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer be.Close()
+		t.Run(d.Name(), func(t *testing.T) {
+			be, err := binding.NewBackend(d, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer be.Close()
+			f(t, be)
+		})
+	}
+}
+
+// TestRead: results of all sizes about those of the pinned memory, on every device.
+func TestRead(t *testing.T) {
+	eachBackend(t, func(t *testing.T, be *binding.Backend) {
 		for _, n := range []int{1, 1 << 16, 1 << 17, 1<<17 + 1, 1 << 18, 1<<18 + 1, 200_064, 1_000_003, 1 << 20} {
 			g := be.NewGraph(8)
 			x := g.Input("x", binding.F32, int64(n))
@@ -35,15 +45,15 @@ func TestRead(t *testing.T) {
 			got := make([]float32, n)
 			be.Read(y, got)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: %d values are not those computed", d.Name(), n)
+				t.Errorf("%d values are not those computed", n)
 			}
 			clear(got)
 			be.Read(y, got[:n/2])
 			if !slices.Equal(got[:n/2], want[:n/2]) || slices.ContainsFunc(got[n/2:], func(v float32) bool { return v != 0 }) {
-				t.Errorf("%s: half of %d values", d.Name(), n)
+				t.Errorf("half of %d values", n)
 			}
 			g.Close()
 			al.Close()
 		}
-	}
+	})
 }

@@ -1,5 +1,5 @@
-// The small operations between the products of a decoder layer, for few rows. What
-// they have in common: a launch each instead of six to twelve, of kernels that take
+// The small operations between the products of a decoder layer, most of them for few rows.
+// What they have in common: a launch each instead of six to twelve, of kernels that take
 // as long as any kernel does.
 #pragma once
 

@@ -11,7 +11,7 @@ bool inkling_dense(ggml_backend_cuda_context &, const ggml_tensor *, const ggml_
 
 using namespace inkling;
 
-constexpr int64_t DENSE_ROWS     = 96;     // from which it is worth it
+constexpr int64_t DENSE_ROWS     = 96;      // from which it is worth it
 constexpr int64_t DENSE_WEIGHTS  = 1 << 25; // decoded at a time, in 64 MiB
 constexpr int     DENSE_THREADS  = 256;
 constexpr int     DENSE_EXPONENT = 14;      // of the largest value as F16

@@ -52,11 +52,6 @@ static __device__ __forceinline__ uint64_t async_matrix(const void * p) {
 #define INKLING_A    "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b)
 
 // c += a·b; registers are free again, and c is there, when its group is done.
-static __device__ __forceinline__ void multiply_async(float (&c)[2][4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, 1, 1, 1, 0;"
-        : INKLING_C(0), INKLING_C(1) : INKLING_A);
-}
-
 static __device__ __forceinline__ void multiply_async(float (&c)[4][4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
         : INKLING_C(0), INKLING_C(1), INKLING_C(2), INKLING_C(3) : INKLING_A);
